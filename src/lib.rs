@@ -1,1 +1,2 @@
-
+//! Andon: a Kanban board in the terminal that does the work on it.
+pub mod domain;
