@@ -1,2 +1,11 @@
 //! Andon: a Kanban board in the terminal that does the work on it.
+//!
+//! ```text
+//! domain ← store ← engine ← tools ← agents ← tui, api, cli
+//!                     process ←┘──────┘
+//! ```
+//!
+//! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
 pub mod domain;
+pub mod engine;
+pub mod store;

@@ -1,7 +1,6 @@
 //! The closed tables of statuses. Every change of a status anywhere in the house asks [`TaskStatus::allows`]
 //! (E10, C3); nothing goes around it.
 
-
 macro_rules! wire_enum {
     ($name:ident { $($variant:ident = $wire:literal),+ $(,)? }) => {
         impl $name {
