@@ -7,5 +7,4 @@
 //!
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
 pub mod domain;
-pub mod engine;
 pub mod store;
