@@ -9,3 +9,4 @@
 pub mod domain;
 pub mod engine;
 pub mod store;
+pub mod tools;
