@@ -2,16 +2,25 @@
 //! the domain and the engine's handle, and through them changes only what its caller may change; it knows no
 //! store, no screen and no agent. Start reading at [`registry`], then [`shape`].
 
+pub mod clarify;
+pub mod context;
 pub mod error;
+pub mod exec;
 pub mod files;
 pub mod folder;
 pub mod params;
+pub mod record;
+pub mod registry;
 pub mod shape;
+pub mod task;
+pub mod workflow;
 
 use serde_json::{Map, Value};
 use std::path::Path;
 
+pub use context::{Inside, ToolContext};
 pub use error::{ErrorClass, ToolError};
+pub use registry::{Answer, Registry, reply};
 pub use shape::{Risk, Shape};
 
 use folder::Folder;
@@ -23,18 +32,18 @@ pub fn names() -> &'static [&'static str] {
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result
-/// as text. `exec` and `clarify` are carried out by the room of agents, which has processes and questions.
+/// as text. `exec` and `clarify` are carried out by the room of agents, which has processes and questions;
+/// `task` and `workflow` go through [`Registry::call_step`].
 pub fn run_step(name: &str, params: &Map<String, Value>, folder: &Path) -> Result<String, ToolError> {
     let inside = Folder::new(folder, folder)?;
-    match name {
-        "read_file" => {
-            let result = files::read(&inside, &Params::read(&files::READ, params)?)?;
-            Ok(result["content"].as_str().unwrap_or_default().to_owned())
+    let result = match name {
+        "read_file" => files::read(&inside, &Params::read(&files::READ, params)?)?,
+        "write_file" => files::write(&inside, &Params::read(&files::WRITE, params)?)?,
+        _ => {
+            let message =
+                format!("the tool {name} needs more than a folder; it can't be run as a plain step");
+            return Err(ToolError::invalid("not_a_plain_step", message));
         }
-        "write_file" => {
-            let result = files::write(&inside, &Params::read(&files::WRITE, params)?)?;
-            Ok(format!("wrote {} bytes to {}", result["bytes"], result["path"].as_str().unwrap_or_default()))
-        }
-        _ => Err(ToolError::invalid("unknown_tool", format!("the tool {name} can't be run as a step here"))),
-    }
+    };
+    Ok(registry::as_text(name, result))
 }

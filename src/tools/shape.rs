@@ -14,13 +14,13 @@ pub enum Kind {
     Whole(i64, i64),
     /// True or false.
     Flag,
-    /// A list of texts.
+    /// A list of texts; one text stands for a list of one.
     Texts,
-    /// A list of ids or of tasks' numbers.
+    /// A list of ids or of tasks' numbers; one stands for a list of one.
     Ids,
     /// A table.
     Table,
-    /// A list of tables.
+    /// A list of tables; whoever reads it checks it, with the place of each fault.
     Tables,
     /// A shell line, or a list of program and arguments.
     Command,
@@ -153,8 +153,10 @@ impl Field {
             Kind::Id => json!({ "type": ["string", "integer"] }),
             Kind::Whole(least, most) => json!({ "type": "integer", "minimum": least, "maximum": most }),
             Kind::Flag => json!({ "type": "boolean" }),
-            Kind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Kind::Ids => json!({ "type": "array", "items": { "type": ["string", "integer"] } }),
+            Kind::Texts => json!({ "type": ["array", "string"], "items": { "type": "string" } }),
+            Kind::Ids => {
+                json!({ "type": ["array", "string", "integer"], "items": { "type": ["string", "integer"] } })
+            }
             Kind::Table => json!({ "type": "object" }),
             Kind::Tables => json!({ "type": "array", "items": { "type": "object" } }),
             Kind::Command => {
