@@ -194,3 +194,163 @@ fn create_beside(place: &Place) -> std::io::Result<(String, OwnedFd)> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::run_step;
+    use super::*;
+    use serde_json::Map;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::path::Path;
+
+    fn call(value: Value) -> Map<String, Value> {
+        value.as_object().cloned().unwrap()
+    }
+
+    fn read_step(folder: &Path, path: &str) -> Result<String, ToolError> {
+        run_step("read_file", &call(json!({ "path": path })), folder)
+    }
+
+    fn write_step(folder: &Path, path: &str, content: &str) -> Result<String, ToolError> {
+        run_step("write_file", &call(json!({ "path": path, "content": content })), folder)
+    }
+
+    fn lines(folder: &Path, params: Value) -> Result<Value, ToolError> {
+        read(&Folder::new(folder, folder)?, &Params::read(&READ, &call(params))?)
+    }
+
+    #[test]
+    fn a_file_is_written_with_its_folders_and_read_back() {
+        let home = tempfile::tempdir().unwrap();
+        assert_eq!(
+            write_step(home.path(), "a/b/笔记.txt", "日本\n").unwrap(),
+            "wrote 7 bytes to a/b/笔记.txt"
+        );
+        assert_eq!(read_step(home.path(), "a/b/笔记.txt").unwrap(), "日本\n");
+        let absolute = home.path().join("a/b/笔记.txt");
+        assert_eq!(read_step(home.path(), absolute.to_str().unwrap()).unwrap(), "日本\n");
+        let left: Vec<_> = fs::read_dir(home.path().join("a/b")).unwrap().collect();
+        assert_eq!(left.len(), 1, "no temporary file stays");
+    }
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_touched() {
+        let home = tempfile::tempdir().unwrap();
+        let inside = home.path().join("task");
+        fs::create_dir(&inside).unwrap();
+        fs::write(home.path().join("secret"), "s").unwrap();
+        symlink("../secret", inside.join("out")).unwrap();
+        symlink("..", inside.join("up")).unwrap();
+        symlink("../nothing", inside.join("dangling")).unwrap();
+        let secret = home.path().join("secret");
+        let twin = home.path().join("task-other");
+        fs::create_dir(&twin).unwrap();
+        fs::write(twin.join("f"), "s").unwrap();
+        for path in [
+            "../secret",
+            "x/../../secret",
+            secret.to_str().unwrap(),
+            twin.join("f").to_str().unwrap(),
+            "out",
+            "up/secret",
+            "up/new/file",
+            "dangling",
+        ] {
+            for error in [read_step(&inside, path).unwrap_err(), write_step(&inside, path, "x").unwrap_err()]
+            {
+                assert_eq!(error.code, "outside_folder", "{path}: {error}");
+                assert_eq!(error.class.exit_code(), 5);
+            }
+        }
+        assert_eq!(fs::read_to_string(&secret).unwrap(), "s");
+        assert!(!home.path().join("nothing").exists() && !home.path().join("new").exists());
+    }
+
+    #[test]
+    fn links_within_the_folder_are_followed_and_stay_links() {
+        let home = tempfile::tempdir().unwrap();
+        write_step(home.path(), "real/file", "one").unwrap();
+        symlink("real", home.path().join("link")).unwrap();
+        symlink("real/file", home.path().join("direct")).unwrap();
+        assert_eq!(read_step(home.path(), "link/file").unwrap(), "one");
+        write_step(home.path(), "direct", "two").unwrap();
+        assert!(home.path().join("direct").is_symlink());
+        assert_eq!(read_step(home.path(), "real/file").unwrap(), "two");
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_permissions_and_a_read_only_one_stays() {
+        let home = tempfile::tempdir().unwrap();
+        let script = home.path().join("run.sh");
+        fs::write(&script, "old").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o750)).unwrap();
+        write_step(home.path(), "run.sh", "new").unwrap();
+        assert_eq!(fs::metadata(&script).unwrap().permissions().mode() & 0o777, 0o750);
+        if !rustix::process::geteuid().is_root() {
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o440)).unwrap();
+            assert_eq!(write_step(home.path(), "run.sh", "x").unwrap_err().code, "no_permission");
+        }
+    }
+
+    #[test]
+    fn pipes_folders_and_bytes_that_are_no_text_are_named() {
+        let home = tempfile::tempdir().unwrap();
+        let pipe = home.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::from_raw_mode(0o600), 0).unwrap();
+        fs::write(home.path().join("bytes"), b"abc\xff\xfe").unwrap();
+        fs::create_dir(home.path().join("dir")).unwrap();
+        let code = |path: &str| read_step(home.path(), path).unwrap_err().code;
+        assert_eq!(code("pipe"), "not_a_file");
+        assert_eq!(code("dir"), "not_a_file");
+        assert_eq!(code("dir/"), "not_a_file");
+        assert_eq!(code("."), "not_a_file");
+        assert_eq!(code("bytes/x"), "not_a_file");
+        assert_eq!(code("absent"), "no_such_file");
+        assert_eq!(code("nul\0"), "invalid_path");
+        let error = read_step(home.path(), "bytes").unwrap_err();
+        assert!(error.message.contains("byte 3"), "{error}");
+        for path in ["pipe", "dir", "bytes/x"] {
+            assert_eq!(write_step(home.path(), path, "x").unwrap_err().code, "not_a_file", "{path}");
+        }
+    }
+
+    #[test]
+    fn a_file_is_read_by_lines_and_says_where_to_go_on() {
+        let home = tempfile::tempdir().unwrap();
+        write_step(home.path(), "f", "1\n2\n3\n4").unwrap();
+        let page = lines(home.path(), json!({ "path": "f", "offset": 2, "limit": 2 })).unwrap();
+        assert_eq!((page["content"].as_str(), page["next_offset"].as_u64()), (Some("2\n3\n"), Some(4)));
+        let last = lines(home.path(), json!({ "path": "f", "offset": 4 })).unwrap();
+        assert_eq!((last["content"].as_str(), &last["next_offset"]), (Some("4"), &Value::Null));
+        assert_eq!(lines(home.path(), json!({ "path": "f", "offset": 5 })).unwrap_err().code, "after_end");
+        write_step(home.path(), "empty", "").unwrap();
+        assert_eq!(lines(home.path(), json!({ "path": "empty" })).unwrap()["total_lines"], 0);
+    }
+
+    #[test]
+    fn large_texts_come_in_pages_and_enormous_ones_are_refused() {
+        let home = tempfile::tempdir().unwrap();
+        let long = "界".repeat(CONTENT_LIMIT);
+        write_step(home.path(), "f", &format!("{long}\nnext\n")).unwrap();
+        let page = lines(home.path(), json!({ "path": "f" })).unwrap();
+        assert_eq!((page["line_cut"].as_bool(), page["next_offset"].as_u64()), (Some(true), Some(2)));
+        assert!(page["content"].as_str().unwrap().len() <= CONTENT_LIMIT);
+        let file = File::create(home.path().join("huge")).unwrap();
+        file.set_len(FILE_LIMIT + 1).unwrap();
+        assert_eq!(read_step(home.path(), "huge").unwrap_err().code, "too_large");
+        let too_much = "x".repeat(FILE_LIMIT as usize + 1);
+        assert_eq!(write_step(home.path(), "new", &too_much).unwrap_err().code, "too_large");
+        assert!(!home.path().join("new").exists());
+    }
+
+    #[test]
+    fn unknown_and_missing_fields_are_told_together() {
+        let home = tempfile::tempdir().unwrap();
+        let error = run_step("write_file", &call(json!({ "path": 5, "contents": "x" })), home.path());
+        let message = error.unwrap_err().message;
+        for part in ["`path` must be a text", "did you mean `content`?", "`content` is missing"] {
+            assert!(message.contains(part), "{part} in {message}");
+        }
+    }
+}
