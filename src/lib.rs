@@ -8,3 +8,4 @@
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
 pub mod domain;
 pub mod store;
+pub mod tools;
