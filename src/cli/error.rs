@@ -51,6 +51,15 @@ impl Exit {
         }
     }
 
+    /// The ending with this code; a code that is not in the table is a failure.
+    pub fn of_code(code: u8) -> Self {
+        use Exit::*;
+        [Done, Failed, Invalid, NotFound, State, NotAllowed, Store, WorkFailed, WorkCancelled]
+            .into_iter()
+            .find(|exit| exit.code() == code)
+            .unwrap_or(Failed)
+    }
+
     /// The status that HTTP has for the same thing; goes into the problem object.
     fn http_status(self) -> u16 {
         match self {

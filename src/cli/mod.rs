@@ -26,6 +26,13 @@ mod show;
 mod status;
 mod tool;
 mod wait;
+mod several;
+mod harmless;
+mod work;
+mod graph;
+mod definition_file;
+mod registry;
+
 mod when;
 mod words;
 mod workflow;
