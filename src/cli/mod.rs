@@ -1,0 +1,3 @@
+//! The command line: one file a verb, and the files that people write for it.
+
+pub mod workflow_file;
