@@ -36,6 +36,7 @@ mod registry;
 mod when;
 mod words;
 mod workflow;
+pub mod workflow_file;
 
 use clap::Parser;
 use std::process::ExitCode;
