@@ -1,28 +1,28 @@
 //! Points in time as people type them: `--at 17:30`, `--at 2026-12-01T09:00`, `--in 2h30m`.
 
 use jiff::civil::{Date, DateTime, Time};
-use jiff::{Span, Timestamp, ToSpan, Zoned};
+use jiff::{Span, Timestamp, ToSpan, ZonedDateTime};
 
 use crate::domain::time::Millis;
 
 /// Reads `--at`: RFC 3339, a local date with or without a time, or a local time of day (the next one).
 pub fn at(text: &str) -> Result<Millis, String> {
-    at_from(text, &Zoned::now())
+    at_from(text, &ZonedDateTime::now())
 }
 
 /// Reads `--in`: a length such as `30s`, `5m`, `1h30m` or `2d`; gives the instant.
 pub fn after(text: &str) -> Result<Millis, String> {
-    after_from(text, &Zoned::now())
+    after_from(text, &ZonedDateTime::now())
 }
 
-fn at_from(text: &str, now: &Zoned) -> Result<Millis, String> {
+fn at_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
     let text = text.trim();
     if let Ok(stamp) = text.parse::<Timestamp>() {
         return Ok(stamp.as_millisecond());
     }
     let zone = now.time_zone().clone();
     let civil = |time: DateTime| {
-        time.to_zoned(zone.clone()).map(|t| t.timestamp().as_millisecond()).map_err(|e| e.to_string())
+        time.to_zoned_datetime(zone.clone()).map(|t| t.timestamp().as_millisecond()).map_err(|e| e.to_string())
     };
     // A bare time of day first: `Date` and `DateTime` would not take it.
     if let Ok(time) = text.parse::<Time>() {
@@ -42,7 +42,7 @@ fn at_from(text: &str, now: &Zoned) -> Result<Millis, String> {
     Err("write a time as 17:30, 2026-12-01, 2026-12-01T09:00 or 2026-12-01T09:00:00Z".to_owned())
 }
 
-fn after_from(text: &str, now: &Zoned) -> Result<Millis, String> {
+fn after_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
     let wrong = || "write a length as 30s, 5m, 2h, 1h30m or 2d".to_owned();
     let span: Span = text.trim().parse().map_err(|_| wrong())?;
     if span.is_negative() {
@@ -57,7 +57,7 @@ fn after_from(text: &str, now: &Zoned) -> Result<Millis, String> {
 mod tests {
     use super::*;
 
-    fn noon() -> Zoned {
+    fn noon() -> ZonedDateTime {
         "2026-11-30T12:00:00+01:00[Europe/Berlin]".parse().unwrap()
     }
 

@@ -16,7 +16,7 @@ pub fn now_ms() -> Millis {
 /// An instant in the person's own time zone, to the second.
 pub fn local_time(at: Millis) -> String {
     match Timestamp::from_millisecond(at) {
-        Ok(stamp) => stamp.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
+        Ok(stamp) => stamp.to_zoned_datetime(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string(),
         Err(_) => format!("{at} ms"),
     }
 }
@@ -24,7 +24,7 @@ pub fn local_time(at: Millis) -> String {
 /// The time of day in the person's own time zone.
 pub fn clock_time(at: Millis) -> String {
     match Timestamp::from_millisecond(at) {
-        Ok(stamp) => stamp.to_zoned(TimeZone::system()).strftime("%H:%M:%S").to_string(),
+        Ok(stamp) => stamp.to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S").to_string(),
         Err(_) => format!("{at} ms"),
     }
 }

@@ -1,0 +1,11 @@
+//! `andon config`: where the configuration is, what it says, and whether it is right.
+use clap::Args;
+use super::context::Context;
+use super::error::{CliError, Exit};
+/// Options.
+#[derive(Debug, Args)]
+pub struct RunArgs {}
+/// Runs.
+pub fn run(_: &mut Context, _: RunArgs) -> Result<Exit, CliError> {
+    Ok(Exit::Done)
+}
