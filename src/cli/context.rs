@@ -55,6 +55,11 @@ impl Context {
         Ok(engine)
     }
 
+    /// Lets go of the engine; the next that asks opens it anew.
+    pub fn close(&mut self) {
+        self.engine = None;
+    }
+
     /// Carries out one command as the caller.
     pub fn execute(&mut self, command: Command) -> Result<Outcome, CliError> {
         let engine = self.engine()?;

@@ -5,36 +5,43 @@
 mod actor;
 mod add;
 mod args;
+mod board;
 mod boards;
 mod completions;
 mod configuration;
 mod context;
 mod copy;
+mod definition_file;
 mod demo;
 mod depend;
+mod dispatch;
 mod edit;
 mod error;
 mod events;
+mod graph;
+mod harmless;
+mod headless;
 mod list;
 mod log;
+mod logging;
 mod output;
+mod prompt;
 mod questions;
 mod record;
+mod registry;
 mod run;
+mod scratch;
 mod settle;
+mod several;
 mod show;
+mod signals;
 mod status;
 mod tool;
 mod wait;
-mod several;
-mod harmless;
-mod work;
-mod graph;
-mod definition_file;
-mod registry;
-
+mod watch;
 mod when;
 mod words;
+mod work;
 mod workflow;
 pub mod workflow_file;
 
@@ -64,9 +71,18 @@ pub fn main() -> ExitCode {
 }
 
 fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError> {
-    let Some(verb) = line.verb else { return Err(CliError::Failed("no board yet".to_owned())) };
+    let headless = line.serve.headless;
+    let Some(verb) = line.verb else {
+        return match headless {
+            true => headless::run(context, &line.serve),
+            false => board::open(context),
+        };
+    };
+    if headless && !matches!(verb, Verb::Demo(_) | Verb::Run(_)) {
+        return Err(CliError::Usage("--headless goes with the board, `demo` and `run` only".to_owned()));
+    }
     match verb {
-        Verb::Demo(args) => demo::run(context, args),
+        Verb::Demo(args) => demo::run(context, args, headless),
         Verb::Add(args) => add::run(context, args),
         Verb::Wait(args) => wait::run(context, args),
         Verb::Copy(args) => copy::run(context, args),
@@ -80,7 +96,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Depend(args) => depend::run(context, args),
         Verb::Questions(args) => questions::list(context, args),
         Verb::Answer(args) => questions::answer(context, args),
-        Verb::Run(args) => run::run(context, args),
+        Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
         Verb::Boards(args) => boards::run(context, args),

@@ -1,6 +1,6 @@
 //! Points in time as people type them: `--at 17:30`, `--at 2026-12-01T09:00`, `--in 2h30m`.
 
-use jiff::civil::{Date, DateTime, Time};
+use jiff::civil::{DateTime, Time};
 use jiff::{Span, Timestamp, ToSpan, ZonedDateTime};
 
 use crate::domain::time::Millis;
@@ -24,7 +24,10 @@ fn at_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
     let civil = |time: DateTime| {
         time.to_zoned_datetime(zone.clone()).map(|t| t.timestamp().as_millisecond()).map_err(|e| e.to_string())
     };
-    // A bare time of day first: `Date` and `DateTime` would not take it.
+    // A date first: `Time` would read the time of day out of it and forget the date.
+    if let Ok(time) = text.parse::<DateTime>() {
+        return civil(time);
+    }
     if let Ok(time) = text.parse::<Time>() {
         let today = now.date().to_datetime(time);
         let at = civil(today)?;
@@ -32,12 +35,6 @@ fn at_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
             true => Ok(at),
             false => civil(today.checked_add(1.day()).map_err(|e| e.to_string())?),
         };
-    }
-    if let Ok(time) = text.parse::<DateTime>() {
-        return civil(time);
-    }
-    if let Ok(date) = text.parse::<Date>() {
-        return civil(date.to_datetime(Time::midnight()));
     }
     Err("write a time as 17:30, 2026-12-01, 2026-12-01T09:00 or 2026-12-01T09:00:00Z".to_owned())
 }
@@ -78,6 +75,7 @@ mod tests {
         assert_eq!(reads("2026-12-24T18:00"), "2026-12-24T17:00:00.000Z");
         assert_eq!(reads("2026-12-24 18:00:05"), "2026-12-24T17:00:05.000Z");
         assert_eq!(reads("2026-12-24T18:00:00Z"), "2026-12-24T18:00:00.000Z");
+        assert_eq!(reads("2026-12-24T18:00+02:00"), "2026-12-24T16:00:00.000Z");
         assert!(at_from("tomorrow", &noon()).is_err());
         assert!(at_from("25:00", &noon()).is_err());
     }
