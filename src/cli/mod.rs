@@ -43,6 +43,7 @@ mod when;
 mod words;
 mod work;
 mod workflow;
+pub mod config;
 pub mod workflow_file;
 
 use clap::Parser;
