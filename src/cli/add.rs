@@ -1,7 +1,6 @@
 //! `andon add`: makes a card, or with `-` one for each line of standard input.
 
 use clap::Args;
-use serde_json::Value;
 use std::io::Read;
 
 use super::context::{Context, task_ref};
@@ -147,7 +146,7 @@ fn one(context: &mut Context, task: Task, wait: bool) -> Result<Exit, CliError> 
         task = settle::until_settled(&engine, &IdRef::Full(task.id.0.clone()))?;
     }
     if context.out.is_json() {
-        context.out.value(&Value::Object(record::task(&engine, &task)?))?;
+        context.out.value(&record::task(&engine, &task)?)?;
     }
     Ok(if wait { settle::exit_of_task(task.status) } else { Exit::Done })
 }
@@ -167,7 +166,7 @@ fn many(context: &mut Context, tasks: Vec<Task>, wait: bool) -> Result<Exit, Cli
             task = settle::until_settled(&engine, &IdRef::Full(task.id.0.clone()))?;
             exit = settle::worse(exit, settle::exit_of_task(task.status));
         }
-        items.push(Value::Object(record::task(&engine, &task)?));
+        items.push(record::task(&engine, &task)?);
     }
     if context.out.is_json() {
         context.out.value(&record::list(items, None))?;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::output::Color;
 use super::{
-    add, boards, completions, configuration, copy, demo, depend, edit, events, list, log, questions, run, show,
-    status, tool, wait, workflow,
+    add, boards, completions, configuration, copy, demo, depend, edit, events, list, log, questions, run,
+    show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -43,7 +43,14 @@ pub struct Globals {
     #[arg(long, global = true, help_heading = "Everywhere")]
     pub json: bool,
     /// When to use colours
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", help_heading = "Everywhere")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        help_heading = "Everywhere"
+    )]
     pub color: Color,
     /// Say more on stderr; twice for even more
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "Everywhere")]

@@ -1,13 +1,13 @@
 //! What every verb is given: the globals, the streams, and the engine once somebody asks for it.
 
-use etcetera::BaseStrategy;
-use std::path::{Path, PathBuf};
+use std::cell::OnceCell;
+use std::path::PathBuf;
 
 use super::args::Globals;
+use super::config::{self, Config, places};
 use super::error::CliError;
 use super::output::Output;
 use crate::domain::id::IdKind;
-use crate::domain::task::DEFAULT_BOARD;
 use crate::domain::{Actor, IdRef, Refusal};
 use crate::engine::{Command, Engine, Outcome};
 
@@ -19,13 +19,14 @@ pub struct Context {
     pub globals: Globals,
     actor: Actor,
     engine: Option<Engine>,
+    config: OnceCell<Config>,
 }
 
 impl Context {
     /// The setting for these globals. Touches no file.
     pub fn new(globals: Globals) -> Self {
         let out = Output::new(globals.json, globals.color);
-        Self { out, globals, actor: super::actor::current(), engine: None }
+        Self { out, globals, actor: super::actor::current(), engine: None, config: OnceCell::new() }
     }
 
     /// Who calls.
@@ -33,12 +34,20 @@ impl Context {
         &self.actor
     }
 
+    /// The configuration, read at the first call.
+    pub fn config(&self) -> Result<&Config, CliError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let config = config::load(self.globals.config.as_deref()).map_err(CliError::Config)?;
+        Ok(self.config.get_or_init(|| config))
+    }
+
     /// The database file.
     pub fn database(&self) -> Result<PathBuf, CliError> {
-        match &self.globals.db {
-            Some(path) if !path.as_os_str().is_empty() => Ok(path.clone()),
-            _ => Ok(data_folder()?.join("andon.db")),
-        }
+        places::database(self.globals.db.as_deref()).ok_or_else(|| {
+            CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned())
+        })
     }
 
     /// The engine over that file, opened at the first call.
@@ -48,9 +57,9 @@ impl Context {
         }
         let path = self.database()?;
         if self.globals.verbose > 0 {
-            self.out.note(&format!("database {}, board {}", path.display(), self.board_or_all()));
+            self.out.note(&format!("database {}, board {}", path.display(), self.board_or_all()?));
         }
-        let engine = open(&path)?;
+        let engine = Engine::open(&path)?;
         self.engine = Some(engine.clone());
         Ok(engine)
     }
@@ -68,24 +77,24 @@ impl Context {
 
     /// The board for what concerns one; refuses `*`.
     pub fn board(&self) -> Result<String, CliError> {
-        match self.board_or_all() {
+        match self.board_or_all()? {
             "*" => Err(CliError::Usage("`--board '*'` means all boards, and one is needed here".to_owned())),
             name => Ok(name.to_owned()),
         }
     }
 
     /// The board for what may concern all; `None` = all.
-    pub fn board_filter(&self) -> Option<String> {
-        match self.board_or_all() {
-            "*" => None,
-            name => Some(name.to_owned()),
+    pub fn board_filter(&self) -> Result<Option<String>, CliError> {
+        match self.board_or_all()? {
+            "*" => Ok(None),
+            name => Ok(Some(name.to_owned())),
         }
     }
 
-    fn board_or_all(&self) -> &str {
+    fn board_or_all(&self) -> Result<&str, CliError> {
         match self.globals.board.as_deref() {
-            None | Some("") => DEFAULT_BOARD,
-            Some(name) => name,
+            None | Some("") => Ok(&self.config()?.board.default),
+            Some(name) => Ok(name),
         }
     }
 }
@@ -93,18 +102,4 @@ impl Context {
 /// The reference to a task that somebody typed.
 pub fn task_ref(text: &str) -> Result<IdRef, Refusal> {
     IdRef::parse(text, IdKind::Task)
-}
-
-fn open(path: &Path) -> Result<Engine, CliError> {
-    Ok(Engine::open(path)?)
-}
-
-/// Where data is kept unless a path is named.
-pub fn data_folder() -> Result<PathBuf, CliError> {
-    match etcetera::choose_base_strategy() {
-        Ok(base) => Ok(base.data_dir().join("andon")),
-        Err(_) => {
-            Err(CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned()))
-        }
-    }
 }

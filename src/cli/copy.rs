@@ -1,7 +1,6 @@
 //! `andon copy`: a fresh card with the same content, the way back from a mistaken cancel.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
@@ -29,7 +28,7 @@ pub fn run(context: &mut Context, args: CopyArgs) -> Result<Exit, CliError> {
                 let task = outcome
                     .task()
                     .ok_or_else(|| CliError::Failed(format!("copy gave no card: {outcome:?}")))?;
-                Ok((task.id.to_string(), Value::Object(record::task(&engine, task)?)))
+                Ok((task.id.to_string(), record::task(&engine, task)?))
             });
         several.note(context, id, copied)?;
     }

@@ -3,7 +3,6 @@
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::Value;
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -60,7 +59,7 @@ fn play(context: &mut Context, scratch: &Scratch, silent: bool) -> Result<Exit, 
     let status = told?;
     let view = engine.workflow(made.id.as_str())?;
     if context.out.is_json() {
-        context.out.value(&Value::Object(record::workflow(&view)))?;
+        context.out.value(&record::workflow(&view))?;
     } else {
         let line = workflow::headline(&context.out, &view.workflow);
         context.out.line(line)?;
@@ -103,7 +102,9 @@ impl Story {
                 return Ok(watch.status());
             }
             if signals.count() > 0 {
-                return Err(CliError::Failed("the demo was interrupted; its scratch folder is gone".to_owned()));
+                return Err(CliError::Failed(
+                    "the demo was interrupted; its scratch folder is gone".to_owned(),
+                ));
             }
             watch.wait(TICK)?;
         }
@@ -114,7 +115,8 @@ impl Story {
         match change.status {
             TaskStatus::Blocked => {
                 let asked = self.engine.questions(None)?;
-                let Some(asked) = asked.into_iter().find(|asked| asked.question.task_id == change.task) else {
+                let Some(asked) = asked.into_iter().find(|asked| asked.question.task_id == change.task)
+                else {
                     return Ok(());
                 };
                 say(context, &format!("  asks: {}", one_line(&asked.question.text)))?;
@@ -128,7 +130,10 @@ impl Story {
             }
             TaskStatus::Review => {
                 let view = self.engine.task_view(&task)?;
-                say(context, &format!("  its result waits for a review: {}", one_line(view.task.result.trim())))?;
+                say(
+                    context,
+                    &format!("  its result waits for a review: {}", one_line(view.task.result.trim())),
+                )?;
                 self.engine.execute(Command::Approve { task }, &self.actor)?;
                 say(context, "  you approve it")?;
                 self.facts.approvals += 1;

@@ -1,7 +1,6 @@
 //! `andon depend`: makes cards need others, or no longer.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
@@ -41,13 +40,15 @@ pub fn run(context: &mut Context, args: DependArgs) -> Result<Exit, CliError> {
                         false => Command::Depend { task, on },
                     })?);
                 }
-                last.ok_or_else(|| CliError::Usage("name the card that must succeed first: --on ID".to_owned()))
+                last.ok_or_else(|| {
+                    CliError::Usage("name the card that must succeed first: --on ID".to_owned())
+                })
             })
             .and_then(|outcome| {
                 let task = outcome
                     .task()
                     .ok_or_else(|| CliError::Failed(format!("depend gave no card: {outcome:?}")))?;
-                Ok((status::headline(&context.out, task), Value::Object(record::task(&engine, task)?)))
+                Ok((status::headline(&context.out, task), record::task(&engine, task)?))
             });
         several.note(context, id, changed)?;
     }

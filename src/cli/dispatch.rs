@@ -18,11 +18,7 @@ pub struct Dispatch {}
 
 /// Starts dispatching: everything, or with `only` the steps of one workflow. Where another process dispatches,
 /// this one stands by and takes over when that one goes.
-pub fn start(
-    context: &mut Context,
-    engine: &Engine,
-    only: Option<WorkflowId>,
-) -> Result<Dispatch, CliError> {
+pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -> Result<Dispatch, CliError> {
     let _ = (context, engine, only);
     Ok(Dispatch {})
 }

@@ -1,7 +1,6 @@
 //! `andon edit`: changes a card's fields.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
@@ -85,7 +84,10 @@ pub struct EditArgs {
 /// Changes each card.
 pub fn run(context: &mut Context, args: EditArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
-    if !args.touches_labels_one_by_one() && args.work.agent.is_none() && args.edit(None)? == TaskEdit::default() {
+    if !args.touches_labels_one_by_one()
+        && args.work.agent.is_none()
+        && args.edit(None)? == TaskEdit::default()
+    {
         return Err(CliError::Usage("nothing to change; `andon edit --help` lists what can be".to_owned()));
     }
     let mut several = Several::new(args.ids.len());
@@ -94,7 +96,7 @@ pub fn run(context: &mut Context, args: EditArgs) -> Result<Exit, CliError> {
             let outcome = context.execute(args.command(&engine, reference)?)?;
             let task =
                 outcome.task().ok_or_else(|| CliError::Failed(format!("edit gave no card: {outcome:?}")))?;
-            Ok((status::headline(&context.out, task), Value::Object(record::task(&engine, task)?)))
+            Ok((status::headline(&context.out, task), record::task(&engine, task)?))
         });
         several.note(context, id, edited)?;
     }
@@ -206,7 +208,10 @@ mod tests {
         let task = Task { labels: vec!["bug".into(), "api".into()], ..Task::default() };
         let labels = |words: &[&str]| edit(words, Some(&task)).labels;
         assert_eq!(labels(&["-l", "x", "-l", "y"]), Some(vec!["x".into(), "y".into()]));
-        assert_eq!(labels(&["--add-label", "x", "--remove-label", "bug"]), Some(vec!["api".into(), "x".into()]));
+        assert_eq!(
+            labels(&["--add-label", "x", "--remove-label", "bug"]),
+            Some(vec!["api".into(), "x".into()])
+        );
         assert_eq!(labels(&["--no-labels"]), Some(vec![]));
         assert_eq!(labels(&[]), None);
     }

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
+use super::config::ConfigError;
 use crate::domain::Refusal;
 use crate::domain::refusal::RefusalClass;
 use crate::domain::text::many_lines;
@@ -109,6 +110,9 @@ pub enum CliError {
     /// The call is wrong: an option, an argument, a combination.
     #[error("{0}")]
     Usage(String),
+    /// The configuration has faults.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// A file or stream that was named can't be read.
     #[error("can't read {}: {source}; check the path", path.display())]
     Unreadable {
@@ -143,7 +147,7 @@ impl CliError {
         match self {
             CliError::Refused(refusal) => refusal.class.into(),
             CliError::Store(_) => Exit::Store,
-            CliError::Usage(_) | CliError::Unreadable { .. } => Exit::Invalid,
+            CliError::Usage(_) | CliError::Config(_) | CliError::Unreadable { .. } => Exit::Invalid,
             CliError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
             CliError::Output(_) | CliError::Failed(_) => Exit::Failed,
             CliError::Ended(exit) => *exit,
@@ -156,6 +160,7 @@ impl CliError {
             CliError::Refused(refusal) => refusal.code,
             CliError::Store(_) => "store_unusable",
             CliError::Usage(_) => "usage",
+            CliError::Config(_) => "invalid_configuration",
             CliError::Unreadable { .. } => "unreadable",
             CliError::Output(_) => "output",
             CliError::Failed(_) => "failed",
@@ -179,6 +184,9 @@ impl CliError {
             && let Value::Object(detail) = &refusal.detail
         {
             problem.extend(detail.clone());
+        }
+        if let CliError::Config(error) = self {
+            problem.insert("faults".to_owned(), json!(error.faults));
         }
         let exit = self.exit();
         problem.insert("type".to_owned(), json!(format!("urn:andon:problem:{}", self.code())));

@@ -32,9 +32,8 @@ pub struct EventsArgs {
 /// Prints the events, oldest first.
 pub fn run(context: &mut Context, args: EventsArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
-    let only = args.task.as_deref().map(|id| -> Result<TaskId, CliError> {
-        Ok(engine.task(&task_ref(id)?)?.id)
-    });
+    let only =
+        args.task.as_deref().map(|id| -> Result<TaskId, CliError> { Ok(engine.task(&task_ref(id)?)?.id) });
     let only = only.transpose()?;
     let mut numbers = Numbers { engine: engine.clone(), known: HashMap::new() };
     let mut since = args.since;

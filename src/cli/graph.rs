@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_step_stands_below_all_that_it_needs() {
-        let steps = [step("d", &["b", "c"]), step("a", &[]), step("b", &["a"]), step("c", &["b"]), step("e", &[])];
+        let steps =
+            [step("d", &["b", "c"]), step("a", &[]), step("b", &["a"]), step("c", &["b"]), step("e", &[])];
         let names: Vec<Vec<&str>> =
             layers(&steps).iter().map(|layer| layer.iter().map(|s| s.id.as_str()).collect()).collect();
         assert_eq!(names, [vec!["a", "e"], vec!["b"], vec!["c"], vec!["d"]]);

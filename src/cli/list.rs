@@ -1,7 +1,6 @@
 //! `andon list`: the cards of the board as a table, or page by page for programs.
 
 use clap::Args;
-use serde_json::Value;
 
 use super::context::Context;
 use super::error::{CliError, Exit};
@@ -49,7 +48,7 @@ pub fn run(context: &mut Context, args: ListArgs) -> Result<Exit, CliError> {
         None => LIMIT,
     };
     let mut filter = TaskFilter {
-        board: context.board_filter(),
+        board: context.board_filter()?,
         statuses: args.statuses,
         labels: args.labels,
         assignee: args.assignee,
@@ -68,7 +67,7 @@ pub fn run(context: &mut Context, args: ListArgs) -> Result<Exit, CliError> {
         filter.cursor = next_cursor;
     };
     if context.out.is_json() {
-        let records = items.iter().map(|task| record::task(&engine, task).map(Value::Object));
+        let records = items.iter().map(|task| record::task(&engine, task));
         let list = record::list(records.collect::<Result<_, _>>()?, next_cursor);
         context.out.value(&list)?;
         return Ok(Exit::Done);
@@ -80,7 +79,9 @@ pub fn run(context: &mut Context, args: ListArgs) -> Result<Exit, CliError> {
     }
     if context.out.is_terminal() {
         match (items.is_empty(), next_cursor) {
-            (true, _) => context.out.note("no cards; `andon add TITLE` makes one, `andon demo` shows how it works"),
+            (true, _) => {
+                context.out.note("no cards; `andon add TITLE` makes one, `andon demo` shows how it works")
+            }
             (_, Some(_)) => context.out.note("there are more; --limit N or --all shows them"),
             _ => {}
         }
@@ -99,7 +100,8 @@ fn row(task: &Task, boards: bool, now: Millis) -> Vec<Cell> {
     };
     vec![
         Cell::number(format!("#{}", task.seq)),
-        Cell::text(format!("{} {}", words::glyph(task.status), task.status)).styled(words::style(task.status)),
+        Cell::text(format!("{} {}", words::glyph(task.status), task.status))
+            .styled(words::style(task.status)),
         Cell::text(format!("P{}", task.priority)),
         Cell::text(one_line(&task.title)),
         Cell::text(labels.join(" ")),

@@ -58,7 +58,11 @@ pub fn run(context: &mut Context, args: LogArgs) -> Result<Exit, CliError> {
 fn numbered(view: &TaskView, number: u32) -> Result<&Run, CliError> {
     view.runs.iter().find(|run| run.number == number).ok_or_else(|| {
         CliError::Refused(Refusal {
-            message: format!("#{} has {} runs, and none with number {number}", view.task.seq, view.runs.len()),
+            message: format!(
+                "#{} has {} runs, and none with number {number}",
+                view.task.seq,
+                view.runs.len()
+            ),
             ..Refusal::not_found("run", &number.to_string())
         })
     })

@@ -12,10 +12,8 @@ pub fn to_stderr(format: LogFormat, verbose: u8) {
         1 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let filter = EnvFilter::builder()
-        .with_default_directive(level.into())
-        .with_env_var("ANDON_LOG")
-        .from_env_lossy();
+    let filter =
+        EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy();
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     // Set once in a process; a second subscriber would be a programming error and changes nothing.
     let _ = match format {

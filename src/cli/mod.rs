@@ -8,6 +8,7 @@ mod args;
 mod board;
 mod boards;
 mod completions;
+pub mod config;
 mod configuration;
 mod context;
 mod copy;
@@ -43,7 +44,6 @@ mod when;
 mod words;
 mod work;
 mod workflow;
-pub mod config;
 pub mod workflow_file;
 
 use clap::Parser;

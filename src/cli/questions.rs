@@ -2,7 +2,6 @@
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::Value;
 use std::io::Read;
 
 use super::context::{Context, task_ref};
@@ -38,7 +37,7 @@ pub struct AnswerArgs {
 /// Lists the open questions, oldest first.
 pub fn list(context: &mut Context, _: QuestionsArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
-    let board = context.board_filter();
+    let board = context.board_filter()?;
     let open = engine.questions(board.as_deref())?;
     if context.out.is_json() {
         let items = open.iter().map(record::open_question).collect();
@@ -104,7 +103,7 @@ pub fn answer(context: &mut Context, args: AnswerArgs) -> Result<Exit, CliError>
         return Err(CliError::Failed(format!("answering gave no question: {outcome:?}")));
     };
     if context.out.is_json() {
-        context.out.value(&Value::Object(record::question(&question)))?;
+        context.out.value(&record::question(&question))?;
     } else {
         let task = engine.task(&IdRef::Full(question.task_id.0.clone()))?;
         context.out.line(super::status::headline(&context.out, &task))?;

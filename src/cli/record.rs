@@ -1,4 +1,5 @@
-//! What programs read: the JSON shapes of records, lists and answers about several ids.
+//! What programs read: the JSON shapes of records, lists and answers. Tasks and workflows look as the tools
+//! print them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -6,11 +7,12 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Event, IdRef, Question, Run, Task, Workflow};
-use crate::engine::{Engine, OpenQuestion, StepView, TaskView, WorkflowView};
+use crate::domain::{Event, IdRef, Question, Run, Task};
+use crate::engine::{Engine, OpenQuestion, TaskView};
+pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 
 /// A TaskRecord: the task, with who holds its run and until when.
-pub fn task(engine: &Engine, task: &Task) -> Result<Map<String, Value>, CliError> {
+pub fn task(engine: &Engine, task: &Task) -> Result<Value, CliError> {
     let run = match &task.current_run_id {
         None => None,
         Some(id) => {
@@ -18,25 +20,17 @@ pub fn task(engine: &Engine, task: &Task) -> Result<Map<String, Value>, CliError
             view.runs.into_iter().find(|run| run.id == *id)
         }
     };
-    Ok(task_with(task, run.as_ref()))
-}
-
-fn task_with(task: &Task, run: Option<&Run>) -> Map<String, Value> {
-    let mut record = task.record();
-    record.insert("owner".to_owned(), json!(run.map_or("", |run| &run.owner)));
-    record.insert("lease_until_ms".to_owned(), json!(run.and_then(|run| run.lease_until_ms)));
-    record
+    Ok(with_run(task, run.as_ref()))
 }
 
 /// A TaskRecord with its runs, waits and dependencies.
-pub fn task_view(engine: &Engine, view: &TaskView) -> Result<Map<String, Value>, CliError> {
+pub fn task_view(engine: &Engine, view: &TaskView) -> Result<Value, CliError> {
     let active = view.runs.iter().find(|run| Some(&run.id) == view.task.current_run_id.as_ref());
-    let mut record = task_with(&view.task, active);
-    record.insert("runs".to_owned(), Value::Array(view.runs.iter().map(run).collect()));
-    let waits = view.questions.iter().map(|q| Value::Object(question(q))).collect();
-    record.insert("waits".to_owned(), Value::Array(waits));
-    record.insert("dependencies".to_owned(), neighbours(engine, &view.predecessors)?);
-    record.insert("dependents".to_owned(), neighbours(engine, &view.successors)?);
+    let mut record = with_run(&view.task, active);
+    record["runs"] = Value::Array(view.runs.iter().map(run).collect());
+    record["waits"] = Value::Array(view.questions.iter().map(question).collect());
+    record["dependencies"] = neighbours(engine, &view.predecessors)?;
+    record["dependents"] = neighbours(engine, &view.successors)?;
     Ok(record)
 }
 
@@ -55,7 +49,7 @@ pub fn run(run: &Run) -> Value {
 }
 
 /// A question, by the names that its answerers use.
-pub fn question(question: &Question) -> Map<String, Value> {
+pub fn question(question: &Question) -> Value {
     let mut record = Map::new();
     record.insert("task_id".to_owned(), json!(question.task_id));
     record.insert("question_id".to_owned(), json!(question.id));
@@ -65,40 +59,21 @@ pub fn question(question: &Question) -> Map<String, Value> {
             record.insert(name, value);
         }
     }
-    record
+    Value::Object(record)
 }
 
 /// An open question with what is known of its task.
 pub fn open_question(open: &OpenQuestion) -> Value {
     let mut record = question(&open.question);
-    record.insert("seq".to_owned(), json!(open.seq));
-    record.insert("title".to_owned(), json!(open.title));
-    record.insert("board_id".to_owned(), json!(open.board_id));
-    Value::Object(record)
+    record["seq"] = json!(open.seq);
+    record["title"] = json!(open.title);
+    record["board_id"] = json!(open.board_id);
+    record
 }
 
 /// An event.
 pub fn event(event: &Event) -> Value {
     Value::Object(with_twins(event))
-}
-
-/// A workflow with its steps.
-pub fn workflow(view: &WorkflowView) -> Map<String, Value> {
-    let mut record = workflow_row(&view.workflow);
-    record.insert("steps".to_owned(), Value::Array(view.steps.iter().map(step).collect()));
-    record
-}
-
-/// A workflow without its steps, for lists.
-pub fn workflow_row(workflow: &Workflow) -> Map<String, Value> {
-    let mut record = with_twins(workflow);
-    record.shift_remove("definition");
-    record
-}
-
-/// A step.
-pub fn step(step: &StepView) -> Value {
-    Value::Object(with_twins(step))
 }
 
 /// A list.
@@ -129,15 +104,10 @@ mod tests {
     fn a_question_has_the_names_that_answers_use() {
         let asked = Question { task_id: TaskId::from("t_x"), text: "Which?".into(), ..Question::default() };
         let record = question(&asked);
+        let record = record.as_object().unwrap();
         for name in ["task_id", "question_id", "question", "options", "state", "asked_at", "asked_at_ms"] {
             assert!(record.contains_key(name), "{name}");
         }
         assert!(!record.contains_key("text"));
-    }
-
-    #[test]
-    fn a_task_that_nobody_holds_has_no_owner_and_no_lease() {
-        let record = task_with(&Task::default(), None);
-        assert_eq!((&record["owner"], &record["lease_until_ms"]), (&json!(""), &Value::Null));
     }
 }

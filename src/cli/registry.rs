@@ -6,6 +6,5 @@ use crate::tools::Registry;
 
 /// The registry for this call.
 pub fn of(context: &Context) -> Result<Registry, CliError> {
-    let _ = context;
-    Ok(Registry::new(None))
+    Ok(Registry::new(Some(context.config()?.agents.keys().cloned().collect())))
 }

@@ -43,14 +43,17 @@ pub fn run(context: &mut Context, args: RunArgs, headless: bool) -> Result<Exit,
     };
     // Where somebody dispatches already this one only stands by, should that one go.
     let dispatcher = dispatch::start(context, &engine, Some(made.id.clone()))?;
-    let shown = Show { prompts: !args.headless && !headless && args.file.as_os_str() != "-", no_input: args.no_input };
+    let shown = Show {
+        prompts: !args.headless && !headless && args.file.as_os_str() != "-",
+        no_input: args.no_input,
+    };
     let ended = shown.until_the_end(context, &engine, &made, since, &signals)?;
     if matches!(ended, Ended::Left) || !dispatcher.stop_and_wait(&signals) {
         return Ok(Exit::Failed);
     }
     let view = engine.workflow(made.id.as_str())?;
     match context.out.is_json() {
-        true => context.out.value(&Value::Object(record::workflow(&view)))?,
+        true => context.out.value(&record::workflow(&view))?,
         false => {
             let line = workflow::headline(&context.out, &view.workflow);
             context.out.line(line)?;

@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
@@ -35,7 +35,7 @@ pub fn show(context: &mut Context, args: ShowArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
     let view = engine.task_view(&task_ref(&args.id)?)?;
     if context.out.is_json() {
-        context.out.value(&Value::Object(record::task_view(&engine, &view)?))?;
+        context.out.value(&record::task_view(&engine, &view)?)?;
     } else {
         for line in detail(context, &view) {
             context.out.line(line)?;
@@ -76,7 +76,10 @@ fn detail(context: &Context, view: &TaskView) -> Vec<String> {
         .filter(|(_, value)| !value.is_empty())
         .map(|(name, value)| {
             let style = if name == "status" { words::style(task.status) } else { Style::new() };
-            vec![Cell::text(format!("  {name}")).styled(Style::new().dimmed()), Cell::text(value).styled(style)]
+            vec![
+                Cell::text(format!("  {name}")).styled(Style::new().dimmed()),
+                Cell::text(value).styled(style),
+            ]
         })
         .collect();
     lines.extend(words::table(&rows, usize::MAX, None, out.has_color()));
@@ -105,7 +108,10 @@ fn facts(view: &TaskView) -> Vec<(&'static str, String)> {
     let since = |at| format!("{} ({} ago)", words::local_time(at), short_age(now - at));
     let run = view.runs.iter().find(|run| Some(&run.id) == task.current_run_id.as_ref());
     vec![
-        ("status", format!("{} {}, {}", words::glyph(task.status), task.status, short_age(now - task.since_ms))),
+        (
+            "status",
+            format!("{} {}, {}", words::glyph(task.status), task.status, short_age(now - task.since_ms)),
+        ),
         ("blocked by", one_line(&task.blocked_reason)),
         ("id", task.id.to_string()),
         ("board", one_line(&task.board_id)),

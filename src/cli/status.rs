@@ -111,9 +111,8 @@ pub struct StoppingIds {
 /// Carries out a status verb.
 pub fn run(context: &mut Context, verb: StatusVerb) -> Result<Exit, CliError> {
     use StatusVerb::*;
-    let at_once = |context: &mut Context, ids: Ids, make: fn(IdRef) -> Command| {
-        each(context, &ids.ids, true, make)
-    };
+    let at_once =
+        |context: &mut Context, ids: Ids, make: fn(IdRef) -> Command| each(context, &ids.ids, true, make);
     match verb {
         Start(ids) => at_once(context, ids, |task| Command::Start { task }),
         Retry(ids) => at_once(context, ids, |task| Command::Retry { task }),
@@ -195,7 +194,7 @@ fn each(
         let ended = match outcome {
             Ok(Given::Workflow(workflow)) => {
                 let line = super::workflow::headline(&context.out, &workflow);
-                Ok((line, Value::Object(record::workflow_row(&workflow))))
+                Ok((line, record::workflow_row(&workflow)))
             }
             Ok(Given::Settled(task)) => described(context, &engine, &task),
             Ok(Given::Stopping(task, run)) => settle::until_run_over(&engine, &task, &run, &context.out)
@@ -224,7 +223,7 @@ fn described(
     engine: &crate::engine::Engine,
     task: &Task,
 ) -> Result<(String, Value), CliError> {
-    Ok((headline(&context.out, task), Value::Object(record::task(engine, task)?)))
+    Ok((headline(&context.out, task), record::task(engine, task)?))
 }
 
 /// A card in one line: number, status, title.

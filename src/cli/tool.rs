@@ -39,8 +39,8 @@ pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
     match args.call.as_str() {
         "-" => {
             for line in std::io::stdin().lock().split(b'\n') {
-                let line = line
-                    .map_err(|source| CliError::Unreadable { path: "standard input".into(), source })?;
+                let line =
+                    line.map_err(|source| CliError::Unreadable { path: "standard input".into(), source })?;
                 let line = String::from_utf8_lossy(&line);
                 if !line.trim().is_empty() {
                     answer(context, line.trim())?;

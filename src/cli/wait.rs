@@ -1,7 +1,6 @@
 //! `andon wait`: until cards, or workflows, are settled.
 
 use clap::Args;
-use serde_json::Value;
 use std::time::Duration;
 
 use super::context::{Context, task_ref};
@@ -29,7 +28,7 @@ pub fn run(context: &mut Context, args: WaitArgs) -> Result<Exit, CliError> {
             workflow(&engine, id).map(|view| {
                 exit = settle::worse(exit, settle::exit_of_workflow(view.workflow.status));
                 let line = super::workflow::headline(&context.out, &view.workflow);
-                (line, Value::Object(record::workflow(&view)))
+                (line, record::workflow(&view))
             })
         } else {
             task_ref(id)
@@ -37,7 +36,7 @@ pub fn run(context: &mut Context, args: WaitArgs) -> Result<Exit, CliError> {
                 .and_then(|reference| settle::until_settled(&engine, &reference))
                 .and_then(|task| {
                     exit = settle::worse(exit, settle::exit_of_task(task.status));
-                    let json = Value::Object(record::task(&engine, &task)?);
+                    let json = record::task(&engine, &task)?;
                     Ok((status::headline(&context.out, &task), json))
                 })
         };

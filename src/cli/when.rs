@@ -22,7 +22,9 @@ fn at_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
     }
     let zone = now.time_zone().clone();
     let civil = |time: DateTime| {
-        time.to_zoned_datetime(zone.clone()).map(|t| t.timestamp().as_millisecond()).map_err(|e| e.to_string())
+        time.to_zoned_datetime(zone.clone())
+            .map(|t| t.timestamp().as_millisecond())
+            .map_err(|e| e.to_string())
     };
     // A date first: `Time` would read the time of day out of it and forget the date.
     if let Ok(time) = text.parse::<DateTime>() {

@@ -153,16 +153,17 @@ pub fn table(rows: &[Vec<Cell>], flexible: usize, width: Option<usize>, color: b
     }
     let line = |row: &Vec<Cell>| {
         let last = row.iter().rposition(|cell| !cell.text.is_empty()).unwrap_or(0);
-        let parts = row.iter().enumerate().take(last + 1).filter(|(at, _)| widths[*at] > 0).map(|(at, cell)| {
-            let text = cut(&cell.text, widths[at]);
-            let gap = " ".repeat(widths[at] - cells(&text));
-            let painted = super::output::paint(color, cell.style, &text);
-            match (cell.right, at == last) {
-                (true, _) => format!("{gap}{painted}"),
-                (false, true) => painted,
-                (false, false) => format!("{painted}{gap}"),
-            }
-        });
+        let parts =
+            row.iter().enumerate().take(last + 1).filter(|(at, _)| widths[*at] > 0).map(|(at, cell)| {
+                let text = cut(&cell.text, widths[at]);
+                let gap = " ".repeat(widths[at] - cells(&text));
+                let painted = super::output::paint(color, cell.style, &text);
+                match (cell.right, at == last) {
+                    (true, _) => format!("{gap}{painted}"),
+                    (false, true) => painted,
+                    (false, false) => format!("{painted}{gap}"),
+                }
+            });
         parts.collect::<Vec<_>>().join("  ")
     };
     rows.iter().map(line).collect()

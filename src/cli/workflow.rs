@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::context::Context;
 use super::error::{CliError, Exit};
@@ -79,8 +79,7 @@ pub fn run(context: &mut Context, verb: WorkflowVerb) -> Result<Exit, CliError> 
         WorkflowVerb::Resume(named) => Command::ResumeWorkflow { workflow: named.id },
         WorkflowVerb::Cancel(named) => Command::CancelWorkflow { workflow: named.id },
         WorkflowVerb::Rerun { workflow, from_failed } => {
-            let outcome =
-                context.execute(Command::RerunWorkflow { workflow: workflow.id, from_failed })?;
+            let outcome = context.execute(Command::RerunWorkflow { workflow: workflow.id, from_failed })?;
             return made(context, outcome);
         }
     };
@@ -129,15 +128,15 @@ fn with_steps(context: &mut Context, workflow: &Workflow, changes: Option<u32>) 
     let view = context.engine()?.workflow(workflow.id.as_str())?;
     let mut record = record::workflow(&view);
     if let Some(changes) = changes {
-        record.insert("changes".to_owned(), json!(changes));
+        record["changes"] = json!(changes);
     }
-    context.out.value(&Value::Object(record))
+    context.out.value(&record)
 }
 
 fn status(context: &mut Context, id: &str) -> Result<Exit, CliError> {
     let view = context.engine()?.workflow(id)?;
     if context.out.is_json() {
-        context.out.value(&Value::Object(record::workflow(&view)))?;
+        context.out.value(&record::workflow(&view))?;
     } else {
         for line in described(&context.out, &view) {
             context.out.line(line)?;
@@ -163,7 +162,8 @@ fn row(step: &StepView, now: i64) -> Vec<Cell> {
         true => one_line(step.result.trim()),
     };
     vec![
-        Cell::text(format!("{} {}", words::glyph(step.status), step.status)).styled(words::style(step.status)),
+        Cell::text(format!("{} {}", words::glyph(step.status), step.status))
+            .styled(words::style(step.status)),
         Cell::number(format!("#{}", step.seq)),
         Cell::text(one_line(&step.id)),
         Cell::number(length.unwrap_or_default()),
@@ -192,11 +192,11 @@ pub fn headline(out: &Output, workflow: &Workflow) -> String {
 
 fn list(context: &mut Context, status: Option<WorkflowStatus>) -> Result<Exit, CliError> {
     let mut workflows = context.engine()?.workflows(status)?;
-    if let Some(board) = context.board_filter() {
+    if let Some(board) = context.board_filter()? {
         workflows.retain(|workflow| workflow.board_id == board);
     }
     if context.out.is_json() {
-        let items = workflows.iter().map(|w| Value::Object(record::workflow_row(w))).collect();
+        let items = workflows.iter().map(|w| record::workflow_row(w)).collect();
         context.out.value(&record::list(items, None))?;
         return Ok(Exit::Done);
     }
