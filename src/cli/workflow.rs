@@ -196,7 +196,7 @@ fn list(context: &mut Context, status: Option<WorkflowStatus>) -> Result<Exit, C
         workflows.retain(|workflow| workflow.board_id == board);
     }
     if context.out.is_json() {
-        let items = workflows.iter().map(|w| record::workflow_row(w)).collect();
+        let items = workflows.iter().map(record::workflow_row).collect();
         context.out.value(&record::list(items, None))?;
         return Ok(Exit::Done);
     }
