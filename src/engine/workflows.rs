@@ -225,11 +225,8 @@ impl Act<'_, '_> {
                 }
             }
             match ended_badly {
-                Some(cause) => {
-                    let before = self.tx.unclaimed_steps(id)?.len();
-                    self.sweep(id, &cause)?;
-                    changes += u32::try_from(before).unwrap_or(u32::MAX);
-                }
+                // A step that ran once and was queued anew by a person may go on.
+                Some(cause) => changes += self.sweep(id, &cause, true)?,
                 None => changes += self.queue_ready_steps(id)?,
             }
         }
@@ -247,18 +244,23 @@ impl Act<'_, '_> {
     }
 
     /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason (G5).
-    pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task) -> Result<(), Failure> {
+    /// With `never_ran` only what never ran. Answers how many that were.
+    pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task, never_ran: bool) -> Result<u32, Failure> {
         let how = match cause.status {
             TaskStatus::Failed => "failed",
             _ => "was cancelled",
         };
         let reason = format!("cancelled since `{}` (#{}) {how}", text::one_line(&cause.title), cause.seq);
+        let mut swept = 0;
         for seq in self.tx.unclaimed_steps(id)? {
             let mut ledger = self.open_seq(seq)?;
-            self.cancel_open(&mut ledger, &reason, true)?;
-            self.save(ledger)?;
+            if !never_ran || ledger.task().epoch == 0 {
+                self.cancel_open(&mut ledger, &reason, true)?;
+                self.save(ledger)?;
+                swept += 1;
+            }
         }
-        Ok(())
+        Ok(swept)
     }
 
     pub(super) fn pause_workflow(&mut self, name: &str) -> Result<Outcome, Failure> {
