@@ -3,6 +3,7 @@
 
 pub mod places;
 mod reader;
+mod tree;
 
 use serde::Serialize;
 use std::collections::BTreeMap;
