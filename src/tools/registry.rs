@@ -112,7 +112,7 @@ impl Registry {
     fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
         let params = Params::read(shape, params)?;
         match shape.name {
-            "exec" => exec::call(ctx, &params),
+            "exec" => exec::call(&ctx.cwd, &params),
             "read_file" => files::read(&ctx.folder()?, &params),
             "write_file" => files::write(&ctx.folder()?, &params),
             "clarify" => clarify::call(ctx, &params),
