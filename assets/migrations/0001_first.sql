@@ -117,6 +117,7 @@ CREATE TABLE runs (
   process       TEXT CHECK (process IS NULL OR json_valid(process)),
   closing_as    TEXT,
   closing_text  TEXT NOT NULL DEFAULT '',
+  closing_self  INTEGER NOT NULL DEFAULT 0,
   outcome       TEXT,
   exit_code     INTEGER,
   exit_signal   INTEGER,

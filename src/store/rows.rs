@@ -106,7 +106,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
 macro_rules! run_columns {
     () => {
         "id, task_id, number, epoch, attempt, owner, holder, session_id, lease_until_ms, started_at_ms, ended_at_ms, \
-         deadline_ms, process, closing_as, closing_text, outcome, exit_code, exit_signal, note, parked, usage"
+         deadline_ms, process, closing_as, closing_text, outcome, exit_code, exit_signal, note, parked, usage, closing_self"
     };
 }
 pub(super) use run_columns;
@@ -137,6 +137,7 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
         note: row.get(18)?,
         parked: row.get(19)?,
         usage: json_or_null(row, 20)?,
+        closing_self: row.get(21)?,
     })
 }
 

@@ -68,13 +68,13 @@ impl View<'_> {
         self.runs(sql, [dispatcher])
     }
 
-    /// The runs of a dispatcher that are to be ended.
-    pub fn closing_runs(&self, dispatcher: &str) -> Result<Vec<RunId>, Failure> {
+    /// The runs of a dispatcher that are to be ended, and whether they asked for it themselves.
+    pub fn closing_runs(&self, dispatcher: &str) -> Result<Vec<(RunId, bool)>, Failure> {
         let mut statement = self.connection.prepare_cached(
-            "SELECT id FROM runs INDEXED BY runs_closing
+            "SELECT id, closing_self FROM runs INDEXED BY runs_closing
              WHERE ended_at_ms IS NULL AND closing_as IS NOT NULL AND holder = ?1",
         )?;
-        let found = statement.query_map([dispatcher], |row| row.get(0).map(RunId))?;
+        let found = statement.query_map([dispatcher], |row| Ok((RunId(row.get(0)?), row.get(1)?)))?;
         Ok(found.collect::<Result<_, _>>()?)
     }
 
@@ -155,14 +155,14 @@ impl Tx<'_> {
             .prepare_cached(
                 "UPDATE runs SET lease_until_ms = :lease_until_ms, ended_at_ms = :ended_at_ms,
                    deadline_ms = :deadline_ms, process = :process, closing_as = :closing_as,
-                   closing_text = :closing_text, outcome = :outcome, exit_code = :exit_code,
+                   closing_text = :closing_text, closing_self = :closing_self, outcome = :outcome, exit_code = :exit_code,
                    exit_signal = :exit_signal, note = :note, parked = :parked, usage = :usage
                  WHERE id = :id",
             )?
             .execute(named_params! {
                 ":id": run.id.as_str(), ":lease_until_ms": run.lease_until_ms, ":ended_at_ms": run.ended_at_ms,
                 ":deadline_ms": run.deadline_ms, ":process": process,
-                ":closing_as": run.closing_as.map(Intent::as_str), ":closing_text": run.closing_text,
+                ":closing_as": run.closing_as.map(Intent::as_str), ":closing_text": run.closing_text, ":closing_self": run.closing_self,
                 ":outcome": run.outcome.map(|o| o.as_str()), ":exit_code": run.exit_code,
                 ":exit_signal": run.exit_signal, ":note": run.note, ":parked": run.parked, ":usage": usage,
             })?;
