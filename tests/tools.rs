@@ -1,10 +1,15 @@
 //! The tools as their callers meet them: one JSON call in, one JSON reply out, over a real database.
+#![expect(clippy::unwrap_used, reason = "what can't be set up has failed")]
 
-use andon::domain::{Actor, IdRef, TaskId};
-use andon::engine::{AnswerText, Command, Engine, QuestionRef};
+use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, TaskId};
+use andon::engine::{
+    AnswerText, Command, DispatchOptions, Dispatcher, Ending, Engine, Executors, LiveRun, QuestionRef,
+    Recovery, Report, Reporter, RunSpec,
+};
 use andon::tools::{Answer, Inside, Registry, ToolContext};
 use serde_json::{Value, json};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -357,4 +362,68 @@ fn a_step_of_a_plain_tool_gives_text() {
     let create = params(json!({ "action": "create", "title": "from a step" }));
     assert!(house.registry.call_step("task", &create, &ctx).unwrap().contains("from a step"));
     assert!(house.registry.call_step("clarify", &params(json!({ "question": "?" })), &ctx).is_err());
+}
+
+/// An executor whose runs go on until they are stopped.
+struct Patient;
+
+struct PatientRun(Reporter);
+
+impl LiveRun for PatientRun {
+    fn stop(&self, _grace_ms: u64) {
+        self.0.report(Report::Ended(Ending::failure("stopped")));
+    }
+}
+
+impl Executors for Patient {
+    fn start(&self, _spec: RunSpec, reporter: Reporter) -> Box<dyn LiveRun> {
+        Box::new(PatientRun(reporter))
+    }
+
+    fn recover(&self, _run: &RunId, _process: Option<&ProcessIdentity>, _grace_ms: u64) -> Recovery {
+        Recovery::Dead { killed: 0 }
+    }
+
+    fn tools(&self) -> Vec<String> {
+        andon::tools::names().iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn agents(&self) -> Vec<(String, u32)> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn whoever_ends_a_live_run_from_outside_waits_for_its_end_and_from_inside_hears_at_once() {
+    let house = House::new();
+    let dispatcher = Dispatcher::start(&house.engine, Arc::new(Patient), DispatchOptions::default()).unwrap();
+    let running = |seq: i64| -> Value {
+        let call =
+            json!({ "tool": "task", "action": "create", "title": "x", "command": "true", "start": true });
+        assert_eq!(house.call(call)["seq"], seq);
+        loop {
+            let seen = house.engine.last_seq().unwrap();
+            let task = house.call(json!({ "tool": "task", "action": "get", "task_id": seq }));
+            if task["status"] == "running" {
+                return task;
+            }
+            house.engine.wait_for_change(seen, Duration::from_secs(30)).unwrap();
+        }
+    };
+    let task = running(1);
+    assert!(task["lease_until_ms"].is_i64(), "{task}");
+    let cancelled = house.call(json!({ "tool": "task", "action": "cancel", "task_id": 1 }));
+    assert_eq!((text(&cancelled, "status"), &cancelled["accepted"]), ("cancelled", &Value::Null));
+
+    let inside = house.inside(&running(2));
+    let done = house.call_as(&inside, json!({ "tool": "task", "action": "complete", "result": "all" }));
+    assert_eq!((text(&done, "status"), &done["accepted"]), ("running", &json!(true)));
+
+    running(3);
+    let call = json!({ "tool": "task", "action": "suspend", "task_id": 3, "wait": false });
+    assert_eq!(house.call(call)["accepted"], true);
+    dispatcher.stop();
+    dispatcher.join();
+    let after = house.call(json!({ "tool": "task", "action": "get", "task_id": 3 }));
+    assert_eq!(text(&after, "status"), "suspended");
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
 use super::tree::Place;
-use super::{Agent, Config, Durability, OnLost, THEMES, tree};
+use super::{Agent, Config, DURABILITY, ON_LOST, THEMES, tree};
 use crate::domain::definition::{Fault, Node, NodeValue, nearest};
 use crate::domain::text::{self, one_line, shortened};
 
@@ -49,13 +49,7 @@ impl Reader {
         let root = self.section(root, "", &["dispatch", "store", "log", "http", "board", "keys", "agents"]);
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
-            self.word(
-                &store,
-                "durability",
-                Durability::ALL,
-                Durability::as_str,
-                &mut config.store.durability,
-            );
+            self.word(&store, "durability", DURABILITY, &mut config.store.durability);
         }
         if let Some(log) = self.inner(&root, "log", &["cap_mib"]) {
             self.whole(&log, "cap_mib", 1..=4096, &mut config.log.cap_mib);
@@ -79,7 +73,7 @@ impl Reader {
         self.whole(&section, "lease_seconds", 2..=86_400, &mut dispatch.lease_seconds);
         self.whole(&section, "renew_seconds", 1..=43_200, &mut dispatch.renew_seconds);
         self.whole(&section, "grace_seconds", 0..=3_600, &mut dispatch.grace_seconds);
-        self.word(&section, "on_lost", OnLost::ALL, OnLost::as_str, &mut dispatch.on_lost);
+        self.word(&section, "on_lost", ON_LOST, &mut dispatch.on_lost);
         if dispatch.renew_seconds > dispatch.lease_seconds / 2 {
             let at = ["renew_seconds", "lease_seconds"].iter().find_map(|key| section.fields.get(key));
             let message = format!(
@@ -291,22 +285,15 @@ impl Reader {
         }
     }
 
-    fn word<T: Copy>(
-        &mut self,
-        section: &Section<'_>,
-        key: &str,
-        all: &[T],
-        as_str: fn(T) -> &'static str,
-        value: &mut T,
-    ) {
+    fn word<T: Copy>(&mut self, section: &Section<'_>, key: &str, all: &[(&str, T)], value: &mut T) {
         let Some(node) = section.fields.get(key) else { return };
-        let words: Vec<&str> = all.iter().map(|one| as_str(*one)).collect();
+        let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
         let text = match &node.value {
             NodeValue::Text(text) => text.as_str(),
             _ => "",
         };
-        match all.iter().find(|one| as_str(**one) == text) {
-            Some(one) => *value = *one,
+        match all.iter().find(|(word, _)| *word == text) {
+            Some((_, one)) => *value = *one,
             None => {
                 let shown = shortened(&one_line(&node.to_json().to_string()), 40);
                 let message = format!("{shown} is not one of {}{}", words.join(", "), hint(text, &words));
