@@ -79,7 +79,8 @@ impl Node {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    /// What it holds, as an error names it.
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             NodeValue::Null => "nothing",
             NodeValue::Bool(_) => "true or false",
