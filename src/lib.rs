@@ -8,4 +8,5 @@
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
 pub mod domain;
 pub mod engine;
+pub mod process;
 pub mod store;
