@@ -3,7 +3,8 @@
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::sync::OnceLock;
 
 /// One process, for ever.
@@ -32,7 +33,10 @@ pub(super) struct Stat {
 impl Stat {
     /// Reads it for a process; `None` when there is no such process.
     pub fn of(pid: i32) -> Option<Stat> {
-        Stat::parse(pid, &std::fs::read(format!("/proc/{pid}/stat")).ok()?)
+        // One read gives all of it; no line is longer.
+        let mut line = [0; 1024];
+        let length = File::open(format!("/proc/{pid}/stat")).ok()?.read(&mut line).ok()?;
+        Stat::parse(pid, &line[..length])
     }
 
     /// The name in the second field is the program's own and may hold spaces and brackets, so the fields are
