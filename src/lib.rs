@@ -6,6 +6,7 @@
 //! ```
 //!
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
+pub mod agents;
 pub mod domain;
 pub mod engine;
 pub mod process;

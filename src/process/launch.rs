@@ -90,7 +90,13 @@ impl Launch {
     ///
     /// # Errors
     /// [`LaunchError`] when nothing was started.
-    pub fn spawn_stopped_by(self, stopper: Stopper) -> Result<Child, LaunchError> {
+    pub fn spawn_stopped_by(mut self, stopper: Stopper) -> Result<Child, LaunchError> {
+        // The program's path is read after the folder was changed into, so it must not depend on ours.
+        if let Some(folder) = &mut self.cwd
+            && let Ok(absolute) = std::path::absolute(&*folder)
+        {
+            *folder = absolute;
+        }
         let name = self.argv.first().ok_or(LaunchError::Empty)?;
         let program = self.resolve(name)?;
         let mut command = Command::new(&program);
@@ -146,7 +152,7 @@ impl Launch {
         if name.as_encoded_bytes().contains(&b'/') {
             return Ok(folder.join(name));
         }
-        let path = self.environment.get("PATH").unwrap_or_default();
+        let path = self.environment.get("PATH").unwrap_or(OsStr::new("/usr/bin:/bin"));
         let mut refused = None;
         for place in std::env::split_paths(path) {
             let candidate = folder.join(place).join(name);

@@ -142,6 +142,6 @@ mod tests {
         output.add(Stream::Stderr, b"warning: x\nerror: no such file\n\n  \n");
         assert_eq!(output.stderr_last_line(), "error: no such file");
         assert_eq!(output.stdout_head(), "");
-        assert_eq!(output.bytes, 34);
+        assert_eq!(output.bytes, 35);
     }
 }

@@ -32,7 +32,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// When a file is there and can't be read.
 pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let end = Pieces::open(path)?.map_or(0, |pieces| pieces.end());
-    let mut follow = Follow { path: path.to_owned(), offset: end.saturating_sub(limit) };
+    let mut follow = Follow::from(path.to_owned(), end.saturating_sub(limit));
     let mut tail = Vec::new();
     loop {
         let more = follow.next()?;
@@ -50,12 +50,14 @@ pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 pub struct Follow {
     path: PathBuf,
     offset: u64,
+    /// Whether what was given last ended in the middle of a line.
+    within_line: bool,
 }
 
 impl Follow {
     /// From the first byte.
     pub fn from_start(path: PathBuf) -> Self {
-        Self { path, offset: 0 }
+        Self::from(path, 0)
     }
 
     /// What only comes after this moment.
@@ -64,7 +66,11 @@ impl Follow {
     /// When a file is there and can't be read.
     pub fn from_now(path: PathBuf) -> io::Result<Self> {
         let offset = Pieces::open(&path)?.map_or(0, |pieces| pieces.end());
-        Ok(Self { path, offset })
+        Ok(Self::from(path, offset))
+    }
+
+    fn from(path: PathBuf, offset: u64) -> Self {
+        Self { path, offset, within_line: false }
     }
 
     /// What came since, some 256 KiB at most; empty when there is nothing new. Where bytes were dropped in
@@ -80,26 +86,33 @@ impl Follow {
         let Some(pieces) = Pieces::open(&self.path)? else { return Ok(Vec::new()) };
         let mut out = Vec::new();
         for piece in pieces.0 {
-            if piece.end() <= self.offset {
+            let end = piece.end();
+            if end <= self.offset {
                 continue;
             }
             if piece.start > self.offset {
-                let fresh_line = if self.offset == 0 { "" } else { "\n" };
-                let cut = piece.start - self.offset;
-                out.extend_from_slice(
-                    format!("{fresh_line}[andon: {cut} bytes were dropped here; the log is at its cap]\n")
-                        .as_bytes(),
-                );
-                self.offset = piece.start;
+                self.tell_of_gap(piece.start, &mut out);
             }
             let more = piece.read_from(self.offset)?;
             self.offset += more.len() as u64;
+            self.within_line = more.last().map_or(self.within_line, |byte| *byte != b'\n');
             out.extend_from_slice(&more);
-            if !out.is_empty() {
+            if self.offset < end || out.len() as u64 >= STEP {
                 break;
             }
         }
         Ok(out)
+    }
+
+    fn tell_of_gap(&mut self, start: u64, out: &mut Vec<u8>) {
+        if self.within_line {
+            out.push(b'\n');
+        }
+        let cut = start - self.offset;
+        let line = format!("[andon: {cut} bytes were dropped here; the log is at its cap]\n");
+        out.extend_from_slice(line.as_bytes());
+        self.offset = start;
+        self.within_line = false;
     }
 }
 
