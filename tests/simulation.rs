@@ -667,11 +667,17 @@ fn run_many(first: u64, total: usize, on_lost: OnLost) {
     for round in 0..total.div_ceil(each) {
         let seed = first + round as u64;
         let done = std::panic::catch_unwind(|| simulate(seed, each, on_lost));
-        if let Err(fault) = done {
-            eprintln!(
-                "seed {seed} broke an invariant; repeat it with ANDON_SIM_SEED={seed} ANDON_SIM_STEPS=1"
-            );
-            std::panic::resume_unwind(fault);
+        match done {
+            Ok(statuses) => ended_in.extend(statuses),
+            Err(fault) => {
+                eprintln!("seed {seed} broke an invariant; repeat: ANDON_SIM_SEED={seed} ANDON_SIM_STEPS=1");
+                std::panic::resume_unwind(fault);
+            }
+        }
+    }
+    if total > 400 {
+        for status in [TaskStatus::Success, TaskStatus::Failed, TaskStatus::Cancelled] {
+            assert!(ended_in.contains(&status), "no task ended as {status}: the simulation does too little");
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod local;
 mod outcome;
 mod papers;
 mod plan;
+mod registry;
 pub mod scripted;
 pub mod settings;
 pub mod steps;
@@ -15,5 +16,6 @@ mod variables;
 /// For faces, which hand over paths of logs and ask whether they are inside a run, and see no other process.
 pub use crate::process::{inside, log};
 pub use local::LocalExecutors;
+pub use registry::RegistryTools;
 pub use settings::{AgentConfig, Protocol, Settings};
 pub use steps::{NoTools, StepCall, StepReply, StepTools};
