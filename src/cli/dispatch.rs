@@ -1,50 +1,96 @@
 //! Dispatching in this process: the engine's dispatcher with the executors of the house, for what a verb needs.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use super::config::Config;
 use super::context::Context;
 use super::error::CliError;
 use super::signals::Signals;
+use crate::agents::{AgentConfig, LocalExecutors, Protocol, RegistryTools, Settings};
 use crate::domain::WorkflowId;
-use crate::engine::Engine;
+use crate::engine::{Dispatcher, Engine};
 
 /// How often somebody who insists on leaving is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
 /// A dispatcher of this process.
-pub struct Dispatch {}
+pub struct Dispatch {
+    dispatcher: Arc<Dispatcher>,
+}
 
 /// Starts dispatching: everything, or with `only` the steps of one workflow. Where another process dispatches,
 /// this one stands by and takes over when that one goes.
 pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -> Result<Dispatch, CliError> {
-    let _ = (context, engine, only);
-    Ok(Dispatch {})
+    let registry = super::registry::of(context)?;
+    let config = context.config()?;
+    let settings = agent_settings(config);
+    let mut options = config.dispatch_options();
+    options.only_workflow = only;
+    if let Some(parallel) = context.globals.parallel {
+        options.parallel = parallel;
+    }
+    let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
+    let executors = Arc::new(LocalExecutors::new(settings, tools));
+    let dispatcher = Arc::new(Dispatcher::start(engine, executors, options)?);
+    Ok(Dispatch { dispatcher })
+}
+
+/// What the configuration says about executors.
+fn agent_settings(config: &Config) -> Settings {
+    let agents = config.agents.iter().map(|(name, agent)| {
+        let settings = AgentConfig {
+            name: name.clone(),
+            protocol: Protocol::Command,
+            command: agent.command.clone(),
+            parallel: agent.parallel,
+            env: agent.env.clone(),
+        };
+        (name.clone(), settings)
+    });
+    Settings {
+        agents: agents.collect(),
+        log_cap: u64::from(config.log.cap_mib) * 1024 * 1024,
+        ..Settings::default()
+    }
 }
 
 impl Dispatch {
+    /// The dispatcher, for who shows and ends it.
+    pub fn dispatcher(&self) -> &Arc<Dispatcher> {
+        &self.dispatcher
+    }
+
     /// Stops: what runs is suspended. False where a further signal cut that short.
     pub fn stop_and_wait(self, signals: &Signals) -> bool {
+        self.dispatcher.stop();
         self.wait(signals)
     }
 
     /// Claims nothing more and waits for what runs. False where a further signal cut that short.
     pub fn drain_and_wait(self, signals: &Signals) -> bool {
+        self.dispatcher.drain();
         self.wait(signals)
     }
 
     fn wait(self, signals: &Signals) -> bool {
         let seen = signals.count();
         let (ended, end) = mpsc::channel();
+        let dispatcher = self.dispatcher.clone();
         thread::spawn(move || {
+            dispatcher.join();
             // Nobody listens any more where a signal was faster.
             let _ = ended.send(());
         });
         loop {
             match end.recv_timeout(TICK) {
                 Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
-                Err(RecvTimeoutError::Timeout) if signals.count() > seen => return false,
+                Err(RecvTimeoutError::Timeout) if signals.count() > seen => {
+                    self.dispatcher.stop_now();
+                    return false;
+                }
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }

@@ -516,7 +516,7 @@ impl Act<'_, '_> {
                 Ok(())
             }
             TaskStatus::Failed | TaskStatus::Cancelled if !is_swept(task) => match &task.workflow_id {
-                Some(workflow) => self.sweep(&workflow.clone(), task),
+                Some(workflow) => self.sweep(workflow, task, false).map(|_| ()),
                 None => Ok(()),
             },
             _ => Ok(()),

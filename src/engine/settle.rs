@@ -174,17 +174,18 @@ impl Act<'_, '_> {
 
     /// FAILED → QUEUED within the automatic budget, unless its workflow is ending.
     fn retry_by_itself(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
-        if !retry::retries_by_itself(ledger.task()) {
+        if !retry::retries_by_itself(ledger.task()) || self.workflow_is_ending(ledger.task())? {
             return Ok(());
-        }
-        if let Some(id) = ledger.task().workflow_id.clone() {
-            let workflow = self.workflow(&id)?;
-            if workflow.cancel_requested || workflow.counts.swept + workflow.counts.cancelled > 0 {
-                return Ok(());
-            }
         }
         let wait = retry::backoff(ledger.task().retry_count + 1, (self.random)());
         self.step_retry(ledger, wait, "automatic")
+    }
+
+    /// Whether a task is a step of a workflow that is cancelled, or whose other steps were.
+    fn workflow_is_ending(&mut self, task: &Task) -> Result<bool, Failure> {
+        let Some(id) = task.workflow_id.clone() else { return Ok(false) };
+        let workflow = self.workflow(&id)?;
+        Ok(workflow.cancel_requested || workflow.counts.swept + workflow.counts.cancelled > 0)
     }
 
     /// A holder died; what was left of its run is settled (C3).
@@ -208,9 +209,10 @@ impl Act<'_, '_> {
         if ledger.task().status == TaskStatus::Blocked {
             return self.settle(ledger, run, End::of(RunOutcome::Parked, String::new())).map(|_| ());
         }
-        let task = ledger.task();
-        let retries = retry::retries_by_itself(task)
-            || (self.policy.on_lost == OnLost::Retry && retry::may_retry(task).is_ok());
+        let task = ledger.task().clone();
+        let budget = retry::retries_by_itself(&task)
+            || (self.policy.on_lost == OnLost::Retry && retry::may_retry(&task).is_ok());
+        let retries = budget && !self.workflow_is_ending(&task)?;
         let said = "the worker died while this ran";
         if retries {
             let mut ledger = self.close_as_lost(ledger, run, said)?;

@@ -333,7 +333,8 @@ impl Act<'_, '_> {
         }
         let succeeded = task.status == TaskStatus::Success;
         let mut ledger = Ledger::open(task);
-        if !ledger.task().status.is_settled() {
+        let cancelled = !ledger.task().status.is_settled();
+        if cancelled {
             self.cancel_open(&mut ledger, "deleted", false)?;
         }
         let seq = ledger.task().seq;
@@ -350,7 +351,9 @@ impl Act<'_, '_> {
         let data = data([("deleted", json!(true)), ("freed", json!(freed))]);
         ledger.edit(EventKind::Archived, data, now, |t| t.archived_at_ms = Some(now));
         let task = self.save(ledger)?;
-        self.after_settling(&task)?;
+        if cancelled {
+            self.after_settling(&task)?;
+        }
         Ok(task)
     }
 }

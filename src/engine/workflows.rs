@@ -225,11 +225,8 @@ impl Act<'_, '_> {
                 }
             }
             match ended_badly {
-                Some(cause) => {
-                    let before = self.tx.unclaimed_steps(id)?.len();
-                    self.sweep(id, &cause)?;
-                    changes += u32::try_from(before).unwrap_or(u32::MAX);
-                }
+                // A step that ran once and was queued anew by a person may go on.
+                Some(cause) => changes += self.sweep(id, &cause, true)?,
                 None => changes += self.queue_ready_steps(id)?,
             }
         }
@@ -247,18 +244,23 @@ impl Act<'_, '_> {
     }
 
     /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason (G5).
-    pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task) -> Result<(), Failure> {
+    /// With `never_ran` only what never ran. Answers how many that were.
+    pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task, never_ran: bool) -> Result<u32, Failure> {
         let how = match cause.status {
             TaskStatus::Failed => "failed",
             _ => "was cancelled",
         };
         let reason = format!("cancelled since `{}` (#{}) {how}", text::one_line(&cause.title), cause.seq);
+        let mut swept = 0;
         for seq in self.tx.unclaimed_steps(id)? {
             let mut ledger = self.open_seq(seq)?;
-            self.cancel_open(&mut ledger, &reason, true)?;
-            self.save(ledger)?;
+            if !never_ran || ledger.task().epoch == 0 {
+                self.cancel_open(&mut ledger, &reason, true)?;
+                self.save(ledger)?;
+                swept += 1;
+            }
         }
-        Ok(())
+        Ok(swept)
     }
 
     pub(super) fn pause_workflow(&mut self, name: &str) -> Result<Outcome, Failure> {
@@ -305,20 +307,22 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "cancelled")?;
         self.workflow(&id)?.cancel_requested = true;
         let reason = "its workflow was cancelled".to_owned();
-        for task in self.tx.steps(&id)? {
-            if task.status.is_settled() {
+        let seqs: Vec<i64> = self.tx.steps(&id)?.iter().map(|task| task.seq).collect();
+        for seq in seqs {
+            // Opened anew each: cancelling one may have swept others.
+            let mut ledger = self.open_seq(seq)?;
+            if ledger.task().status.is_settled() {
                 continue;
             }
-            match self.tx.active_run(task.seq)? {
+            match self.tx.active_run(seq)? {
                 None => {
-                    let mut ledger = Ledger::open(task);
                     self.cancel_open(&mut ledger, &reason, true)?;
                     self.save(ledger)?;
                 }
                 // One that is being cancelled already stays so.
                 Some(run) if run.closing_as == Some(crate::domain::Intent::Cancel) => {}
                 Some(_) => {
-                    self.cancel(&IdRef::Seq(task.seq), Some(reason.clone()))?;
+                    self.cancel(&IdRef::Seq(seq), Some(reason.clone()))?;
                 }
             }
         }

@@ -4,12 +4,12 @@
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read};
 use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
@@ -39,13 +39,13 @@ pub const EXEC: Shape = Shape {
     actions: &[Action { name: "", about: "", needs: &["command"], takes: &["cwd", "env"] }],
 };
 
-/// Runs the program and waits for its end.
-pub fn call(ctx: &ToolContext, params: &Params) -> Result<Value, ToolError> {
+/// Runs the program in the caller's folder, or in the one that the call names from there, and waits for its end.
+pub fn call(folder: &Path, params: &Params) -> Result<Value, ToolError> {
     let Some(program) = params.command("command") else {
         return Err(ToolError::invalid("invalid_params", "exec needs a `command`"));
     };
     let mut command = prepared(&program);
-    command.current_dir(params.text("cwd").map_or(ctx.cwd.clone(), |path| ctx.cwd.join(path)));
+    command.current_dir(folder.join(params.text_or_empty("cwd")));
     for (name, value) in params.environment("env") {
         if name.is_empty() || name.contains(['=', '\0']) {
             return Err(ToolError::invalid("invalid_params", "a name in `env` can't be empty or hold `=`"));
@@ -174,4 +174,62 @@ fn not_started(program: &Program, error: &std::io::Error) -> ToolError {
         shown(program)
     );
     ToolError::new(class, "not_started", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(call_: Value) -> Result<Value, ToolError> {
+        let folder = tempfile::tempdir().unwrap();
+        call(folder.path(), &Params::read(&EXEC, call_.as_object().unwrap())?)
+    }
+
+    #[test]
+    fn a_line_goes_to_the_shell_and_a_list_does_not() {
+        let result = run(json!({ "command": "echo $((1+1)); echo oops >&2" })).unwrap();
+        assert_eq!(result, json!({ "exit_code": 0, "stdout": "2\n", "stderr": "oops\n" }));
+        assert_eq!(run(json!({ "command": ["echo", "$((1+1))"] })).unwrap()["stdout"], "$((1+1))\n");
+    }
+
+    #[test]
+    fn another_exit_code_is_an_error_that_keeps_the_output() {
+        let error = run(json!({ "command": "echo out; echo first >&2; echo last >&2; exit 3" })).unwrap_err();
+        assert_eq!((error.code, error.message.as_str()), ("exec_failed", "exit 3: last"));
+        assert_eq!((&error.detail["exit_code"], &error.detail["stdout"]), (&json!(3), &json!("out\n")));
+        let error = run(json!({ "command": "kill -9 $$" })).unwrap_err();
+        assert_eq!((error.detail["signal"].as_i64(), error.class.exit_code()), (Some(9), 1));
+    }
+
+    #[test]
+    fn a_flood_is_cut_and_read_to_its_end() {
+        let result =
+            run(json!({ "command": "head -c 3000000 /dev/zero | tr '\\0' x; echo end >&2" })).unwrap();
+        assert_eq!(result["stdout"].as_str().unwrap().len(), OUTPUT_LIMIT);
+        assert_eq!((&result["stdout_truncated"], &result["stderr"]), (&json!(true), &json!("end\n")));
+    }
+
+    #[test]
+    fn a_child_in_the_background_does_not_hold_the_call() {
+        let begun = Instant::now();
+        let result = run(json!({ "command": "sleep 300 & echo $!" })).unwrap();
+        assert!(begun.elapsed() < Duration::from_secs(60));
+        let pid = result["stdout"].as_str().unwrap().trim().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    }
+
+    #[test]
+    fn folder_and_environment_are_the_calls_own() {
+        let call = json!({ "command": "mkdir -p a && cd a && pwd && echo $X $HOME", "env": { "X": "$Y", "HOME": null } });
+        let result = run(call).unwrap();
+        let home = std::env::var("HOME").unwrap_or_default();
+        assert!(
+            result["stdout"].as_str().unwrap().ends_with(format!("/a\n$Y {home}\n").as_str()),
+            "{result}"
+        );
+        assert_eq!(run(json!({ "command": "true", "cwd": "absent" })).unwrap_err().code, "not_started");
+        assert_eq!(run(json!({ "command": ["andon-no-such-program"] })).unwrap_err().class.exit_code(), 3);
+        assert!(run(json!({ "command": "true", "env": { "A=B": "x" } })).is_err());
+    }
 }

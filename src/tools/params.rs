@@ -250,3 +250,77 @@ fn check(field: &Field, value: &Value) -> Result<(), String> {
         false => Err(format!("{wanted}, not {}", quoted(&value.to_string()))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::clarify::CLARIFY;
+    use crate::tools::exec::EXEC;
+    use crate::tools::task::TASK;
+
+    fn read(shape: &Shape, call: Value) -> Result<Params, ToolError> {
+        Params::read(shape, call.as_object().unwrap())
+    }
+
+    #[test]
+    fn unknown_fields_are_refused_with_what_was_meant() {
+        let error = read(&TASK, json!({ "action": "create", "titel": "x", "priority": 12 })).unwrap_err();
+        assert_eq!((error.code, error.class.exit_code()), ("invalid_params", 2));
+        for part in
+            ["did you mean `title`?", "`priority` must be a whole number from 0 to 9", "`title` is missing"]
+        {
+            assert!(error.message.contains(part), "{part} in {error}");
+        }
+    }
+
+    #[test]
+    fn a_field_of_another_action_is_refused() {
+        let error = read(&TASK, json!({ "action": "complete", "task_id": 1, "error": "x" })).unwrap_err();
+        assert!(error.message.contains("`error` is not for `complete`"), "{error}");
+    }
+
+    #[test]
+    fn an_action_must_be_named_and_known() {
+        assert_eq!(read(&TASK, json!({})).unwrap_err().code, "missing_action");
+        let error = read(&TASK, json!({ "action": "compleet" })).unwrap_err();
+        assert!(error.message.contains("did you mean `complete`?"), "{error}");
+        assert!(read(&TASK, json!({ "action": 5 })).is_err());
+        assert!(read(&CLARIFY, json!({ "question": "x", "action": "ask" })).is_err());
+    }
+
+    #[test]
+    fn tasks_are_named_by_id_or_number() {
+        for id in [json!(12), json!("12"), json!("#12")] {
+            let params = read(&TASK, json!({ "action": "get", "id": id })).unwrap();
+            assert_eq!(params.task("task_id").unwrap(), Some(IdRef::Seq(12)));
+        }
+        let error = read(&TASK, json!({ "action": "get", "task_id": "w_abc" })).unwrap().task("task_id");
+        assert!(error.unwrap_err().message.contains("names a workflow"));
+        assert!(read(&TASK, json!({ "action": "get", "task_id": 1, "id": 2 })).is_err());
+        assert!(read(&TASK, json!({ "action": "get", "task_id": -1 })).is_err());
+    }
+
+    #[test]
+    fn nothing_is_as_good_as_not_there_and_one_text_as_a_list() {
+        let call =
+            json!({ "action": "create", "title": "x", "labels": "bug", "depends_on": 3, "command": null });
+        let params = read(&TASK, call).unwrap();
+        assert_eq!(params.texts("labels").unwrap(), ["bug"]);
+        assert_eq!(params.tasks("depends_on").unwrap(), [IdRef::Seq(3)]);
+        assert_eq!(params.command("command"), None);
+        assert!(read(&TASK, json!({ "action": "create", "title": null })).is_err());
+    }
+
+    #[test]
+    fn a_command_is_a_line_or_a_list() {
+        let command = |value: Value| read(&EXEC, json!({ "command": value })).map(|p| p.command("command"));
+        assert_eq!(command(json!("ls -l")).unwrap(), Some(Program::Shell("ls -l".into())));
+        assert_eq!(
+            command(json!(["ls", "-l"])).unwrap(),
+            Some(Program::Argv(vec!["ls".into(), "-l".into()]))
+        );
+        for bad in [json!(" "), json!([]), json!([""]), json!(["ls", 1]), json!({})] {
+            assert!(command(bad).is_err());
+        }
+    }
+}

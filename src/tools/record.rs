@@ -4,17 +4,14 @@ use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 use crate::domain::time::rfc3339;
-use crate::domain::{IdRef, Run, Task, Workflow};
+use crate::domain::{Run, Task, Workflow};
 use crate::engine::{Engine, WorkflowView};
 
 /// A task's record with `owner` and `lease_until_ms`, which are its active run's.
 pub fn of_task(engine: &Engine, task: &Task) -> Result<Value, ToolError> {
-    let run = match &task.current_run_id {
+    let run = match task.current_run_id {
         None => None,
-        Some(id) => {
-            let view = engine.task_view(&IdRef::Full(task.id.0.clone()))?;
-            view.runs.into_iter().find(|run| run.id == *id)
-        }
+        Some(_) => engine.active_run(task)?,
     };
     Ok(with_run(task, run.as_ref()))
 }

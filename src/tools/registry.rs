@@ -112,7 +112,7 @@ impl Registry {
     fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
         let params = Params::read(shape, params)?;
         match shape.name {
-            "exec" => exec::call(ctx, &params),
+            "exec" => exec::call(&ctx.cwd, &params),
             "read_file" => files::read(&ctx.folder()?, &params),
             "write_file" => files::write(&ctx.folder()?, &params),
             "clarify" => clarify::call(ctx, &params),
@@ -153,5 +153,48 @@ pub(super) fn as_text(name: &str, result: Value) -> String {
             format!("wrote {} bytes to {}", result["bytes"], result["path"].as_str().unwrap_or_default())
         }
         (_, result) => result.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_described_and_its_actions_know_only_declared_fields() {
+        let mut listed: Vec<&str> = SHAPES.iter().map(|shape| shape.name).collect();
+        assert_eq!(listed.len(), names().len());
+        listed.retain(|name| !names().contains(name));
+        assert!(listed.is_empty(), "{listed:?}");
+        for shape in SHAPES {
+            assert!(!shape.actions.is_empty() && !shape.about.is_empty());
+            let mut used: Vec<&str> = Vec::new();
+            for action in shape.actions {
+                for name in action.needs.iter().chain(action.takes) {
+                    assert!(shape.field(name).is_some(), "{} {} {name}", shape.name, action.name);
+                    used.push(name);
+                }
+            }
+            for field in shape.fields {
+                assert!(used.contains(&field.name), "{}: nothing takes {}", shape.name, field.name);
+            }
+            let schema = shape.schema();
+            assert_eq!(schema["additionalProperties"], json!(false));
+            for required in schema["required"].as_array().unwrap() {
+                assert!(schema["properties"].get(required.as_str().unwrap()).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_is_one_object_with_the_callers_correlation_id() {
+        let fault = Err(ToolError::invalid("unknown_tool", "no"));
+        let told = reply(&fault, Some(&json!("c-1"))).to_string();
+        assert_eq!(
+            told,
+            r#"{"ok":false,"error":{"code":"unknown_tool","message":"no"},"correlation_id":"c-1"}"#
+        );
+        assert_eq!(reply(&Ok(json!(1)), None).to_string(), r#"{"ok":true,"result":1}"#);
+        assert!(find("taks").unwrap_err().message.contains("did you mean `task`?"));
     }
 }

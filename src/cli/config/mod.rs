@@ -3,8 +3,9 @@
 
 pub mod places;
 mod reader;
+mod tree;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -15,37 +16,13 @@ use thiserror::Error;
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
+use crate::domain::time::SECOND_MS;
+use crate::engine::{DispatchOptions, Durability, OnLost, Options, Policy};
 
 /// The configuration file with every key and its default, commented.
 pub const TEMPLATE: &str = include_str!("../../../assets/config.toml");
 /// The largest file that is read, in bytes.
 const FILE_LIMIT: u64 = 1024 * 1024;
-
-/// What becomes of a task whose worker died.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnLost {
-    /// A person decides, unless an automatic retry is left.
-    #[default]
-    Ask,
-    /// It has failed.
-    Fail,
-    /// It runs again.
-    Retry,
-}
-
-wire_enum!(OnLost { Ask = "ask", Fail = "fail", Retry = "retry" });
-
-/// How sure a write is when it was acknowledged.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Durability {
-    /// It survives a loss of power.
-    #[default]
-    Full,
-    /// It survives a crash of the program; a loss of power may take the last seconds.
-    Normal,
-}
-
-wire_enum!(Durability { Full = "full", Normal = "normal" });
 
 /// How an agent is spoken to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -103,8 +80,20 @@ impl Default for Dispatch {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Store {
     /// How sure a write is when it was acknowledged.
+    #[serde(serialize_with = "durability_word")]
     pub durability: Durability,
 }
+
+/// The words for durability.
+const DURABILITY: &[(&str, Durability)] = &[("full", Durability::Full), ("normal", Durability::Normal)];
+
+fn durability_word<S: Serializer>(durability: &Durability, serializer: S) -> Result<S::Ok, S::Error> {
+    let word = DURABILITY.iter().find(|(_, value)| value == durability).map_or("full", |(word, _)| word);
+    serializer.serialize_str(word)
+}
+
+/// The words for what becomes of a task whose worker died.
+const ON_LOST: &[(&str, OnLost)] = &[("ask", OnLost::Ask), ("fail", OnLost::Fail), ("retry", OnLost::Retry)];
 
 /// `[log]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -244,6 +233,29 @@ impl Config {
         match self.keys.is_empty() {
             true => None,
             false => toml_edit::ser::to_string_pretty(&self.keys).ok(),
+        }
+    }
+
+    /// How the engine is opened with it.
+    pub fn engine_options(&self) -> Options {
+        Options {
+            policy: Policy {
+                lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
+                on_lost: self.dispatch.on_lost,
+                tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
+                agents: Some(self.agents.keys().cloned().collect()),
+            },
+            durability: self.store.durability,
+        }
+    }
+
+    /// How work is dispatched with it.
+    pub fn dispatch_options(&self) -> DispatchOptions {
+        DispatchOptions {
+            parallel: self.dispatch.parallel,
+            renew_ms: u64::from(self.dispatch.renew_seconds) * 1_000,
+            grace_ms: u64::from(self.dispatch.grace_seconds) * 1_000,
+            only_workflow: None,
         }
     }
 

@@ -1,20 +1,17 @@
-//! Reads the configuration from its text: the TOML becomes a tree with places, and each section takes from it
-//! what it knows. Nothing stops at the first fault except broken TOML.
+//! Reads the configuration from a tree with places: each section takes what it knows. Nothing stops at the first
+//! fault except broken TOML.
 
-use serde_json::Number;
 use std::collections::{BTreeMap, HashMap};
-use std::ops::{Range, RangeInclusive};
-use toml_edit::{Document, Item, TableLike, Value};
+use std::ops::RangeInclusive;
 
-use super::{Agent, Config, Durability, OnLost, THEMES};
+use super::tree::Place;
+use super::{Agent, Config, DURABILITY, ON_LOST, THEMES, tree};
 use crate::domain::definition::{Fault, Node, NodeValue, nearest};
 use crate::domain::text::{self, one_line, shortened};
 
-type Place = Option<(usize, usize)>;
-
 /// All of a file, or all of its faults.
 pub fn read(bytes: &[u8]) -> Result<Config, Vec<Fault>> {
-    let root = tree(bytes).map_err(|fault| vec![fault])?;
+    let root = tree::read(bytes).map_err(|fault| vec![fault])?;
     let mut reader = Reader::default();
     let config = reader.config(&root);
     match reader.faults.is_empty() {
@@ -25,86 +22,6 @@ pub fn read(bytes: &[u8]) -> Result<Config, Vec<Fault>> {
         }
     }
 }
-
-// --- TOML into a tree with places ---------------------------------------------------------------------------
-
-fn tree(bytes: &[u8]) -> Result<Node, Fault> {
-    let fault = |at, message: String| Fault { at, path: String::new(), message };
-    let text = std::str::from_utf8(bytes).map_err(|error| {
-        let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-        let at = Places::new(&before).of(before.len());
-        fault(at, "the file is not UTF-8 text from here on; save it as UTF-8".to_owned())
-    })?;
-    let places = Places::new(text);
-    let document = Document::parse(text).map_err(|error| {
-        let at = error.span().and_then(|span| places.of(span.start));
-        fault(at, format!("this is not TOML: {}", one_line(error.message().trim_end())))
-    })?;
-    Ok(places.table(document.as_table(), Some((1, 1))))
-}
-
-/// Turns offsets of a text into lines and columns.
-struct Places<'t> {
-    text: &'t str,
-    lines: Vec<usize>,
-}
-
-impl<'t> Places<'t> {
-    fn new(text: &'t str) -> Self {
-        let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
-        Self { text, lines }
-    }
-
-    fn of(&self, offset: usize) -> Place {
-        let line = self.lines.partition_point(|start| *start <= offset).checked_sub(1)?;
-        let before = self.text.get(self.lines[line]..offset)?;
-        Some((line + 1, before.chars().count() + 1))
-    }
-
-    fn at(&self, span: Option<Range<usize>>) -> Place {
-        self.of(span?.start)
-    }
-
-    fn table(&self, table: &dyn TableLike, at: Place) -> Node {
-        let entries = table.iter().map(|(name, item)| {
-            let key = table.get_key_value(name).and_then(|(key, _)| self.at(key.span()));
-            (name.to_owned(), key, self.item(item, key))
-        });
-        Node { at, value: NodeValue::Table(entries.collect()) }
-    }
-
-    fn item(&self, item: &Item, key: Place) -> Node {
-        let at = self.at(item.span()).or(key);
-        match item {
-            Item::Value(value) => self.value(value, at),
-            Item::ArrayOfTables(list) => {
-                let items = list.iter().map(|table| self.table(table, self.at(table.span()))).collect();
-                Node { at, value: NodeValue::List(items) }
-            }
-            Item::Table(table) => self.table(table, at),
-            Item::None => Node { at, value: NodeValue::Null },
-        }
-    }
-
-    fn value(&self, value: &Value, at: Place) -> Node {
-        let value = match value {
-            Value::String(text) => NodeValue::Text(text.value().clone()),
-            Value::Integer(number) => NodeValue::Number((*number.value()).into()),
-            Value::Float(number) => {
-                Number::from_f64(*number.value()).map_or(NodeValue::Null, NodeValue::Number)
-            }
-            Value::Boolean(yes) => NodeValue::Bool(*yes.value()),
-            Value::Datetime(time) => NodeValue::Text(time.value().to_string()),
-            Value::Array(list) => {
-                NodeValue::List(list.iter().map(|item| self.value(item, self.at(item.span()))).collect())
-            }
-            Value::InlineTable(table) => return self.table(table, at),
-        };
-        Node { at, value }
-    }
-}
-
-// --- the tree into a configuration --------------------------------------------------------------------------
 
 #[derive(Default)]
 struct Reader {
@@ -132,13 +49,7 @@ impl Reader {
         let root = self.section(root, "", &["dispatch", "store", "log", "http", "board", "keys", "agents"]);
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
-            self.word(
-                &store,
-                "durability",
-                Durability::ALL,
-                Durability::as_str,
-                &mut config.store.durability,
-            );
+            self.word(&store, "durability", DURABILITY, &mut config.store.durability);
         }
         if let Some(log) = self.inner(&root, "log", &["cap_mib"]) {
             self.whole(&log, "cap_mib", 1..=4096, &mut config.log.cap_mib);
@@ -162,7 +73,7 @@ impl Reader {
         self.whole(&section, "lease_seconds", 2..=86_400, &mut dispatch.lease_seconds);
         self.whole(&section, "renew_seconds", 1..=43_200, &mut dispatch.renew_seconds);
         self.whole(&section, "grace_seconds", 0..=3_600, &mut dispatch.grace_seconds);
-        self.word(&section, "on_lost", OnLost::ALL, OnLost::as_str, &mut dispatch.on_lost);
+        self.word(&section, "on_lost", ON_LOST, &mut dispatch.on_lost);
         if dispatch.renew_seconds > dispatch.lease_seconds / 2 {
             let at = ["renew_seconds", "lease_seconds"].iter().find_map(|key| section.fields.get(key));
             let message = format!(
@@ -374,22 +285,15 @@ impl Reader {
         }
     }
 
-    fn word<T: Copy>(
-        &mut self,
-        section: &Section<'_>,
-        key: &str,
-        all: &[T],
-        as_str: fn(T) -> &'static str,
-        value: &mut T,
-    ) {
+    fn word<T: Copy>(&mut self, section: &Section<'_>, key: &str, all: &[(&str, T)], value: &mut T) {
         let Some(node) = section.fields.get(key) else { return };
-        let words: Vec<&str> = all.iter().map(|one| as_str(*one)).collect();
+        let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
         let text = match &node.value {
             NodeValue::Text(text) => text.as_str(),
             _ => "",
         };
-        match all.iter().find(|one| as_str(**one) == text) {
-            Some(one) => *value = *one,
+        match all.iter().find(|(word, _)| *word == text) {
+            Some((_, one)) => *value = *one,
             None => {
                 let shown = shortened(&one_line(&node.to_json().to_string()), 40);
                 let message = format!("{shown} is not one of {}{}", words.join(", "), hint(text, &words));

@@ -134,3 +134,17 @@ fn a_folder_that_is_made_is_private_and_one_that_was_there_is_left() {
     places::make_private_folder(&there).unwrap();
     assert_eq!(mode(&there), 0o755);
 }
+
+#[test]
+fn the_engine_is_opened_as_configured() {
+    let config = parse(
+        "[dispatch]\nparallel = 2\nlease_seconds = 60\nrenew_seconds = 20\ngrace_seconds = 3\non_lost = \"fail\"\n\
+         [store]\ndurability = \"normal\"\n[agents.a]\ncommand = [\"a\"]\n",
+    )
+    .unwrap();
+    let options = config.engine_options();
+    assert_eq!((options.policy.lease_ms, options.policy.on_lost), (60_000, OnLost::Fail));
+    assert_eq!((options.durability, options.policy.agents), (Durability::Normal, Some(vec!["a".to_owned()])));
+    let dispatch = config.dispatch_options();
+    assert_eq!((dispatch.parallel, dispatch.renew_ms, dispatch.grace_ms), (2, 20_000, 3_000));
+}

@@ -1,180 +1,27 @@
-//! The tool `task`: persistent tasks with their whole life, as an agent handles them.
+//! The tool `task`: persistent tasks with their whole life, as an agent handles them. [`TASK`] says what a call
+//! looks like, [`call`] carries it out through the engine's commands; no rule about tasks lives here.
+
+mod shape;
 
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::context::ToolContext;
-use super::error::{ErrorClass, ToolError};
-use super::params::Params;
-use super::record;
-use super::shape::{Action, Field, Kind, Risk, Shape};
 use crate::domain::definition::nearest;
 use crate::domain::text::{one_line, shortened};
 use crate::domain::{Executor, IdRef, RunId, Task, TaskStatus, Work};
 use crate::engine::{Command, NewTask, Outcome, TaskEdit, TaskFilter};
+use crate::tools::context::ToolContext;
+use crate::tools::error::{ErrorClass, ToolError};
+use crate::tools::params::Params;
+use crate::tools::record;
+
+pub use shape::TASK;
 
 /// How many tasks a list has unless it is told otherwise.
 const LIST_LIMIT: usize = 50;
 /// How long a caller from outside waits for a live run to end; the stop path needs its grace period at most.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// `task`
-pub const TASK: Shape = Shape {
-    name: "task",
-    about: "Persistent tasks on the board: create, run, finish, list. A task is named by its id, a unique \
-            prefix of it, or its number.",
-    risk: Risk::Write,
-    fields: &[
-        Field { name: "task_id", kind: Kind::Id, about: "the task: its id, a unique prefix, or its number" },
-        Field { name: "title", kind: Kind::Text, about: "one line" },
-        Field { name: "description", kind: Kind::Text, about: "any text" },
-        Field { name: "priority", kind: Kind::Whole(0, 9), about: "0 (highest) to 9; 5 unless given" },
-        Field { name: "labels", kind: Kind::Texts, about: "words to find it by" },
-        Field { name: "assignee", kind: Kind::Text, about: "who should do it" },
-        Field { name: "source", kind: Kind::Text, about: "where it came from" },
-        Field { name: "board_id", kind: Kind::Text, about: "the board; in a list `*` means all boards" },
-        Field { name: "parent_task_id", kind: Kind::Id, about: "the task that it is a part of" },
-        Field { name: "depends_on", kind: Kind::Ids, about: "tasks that must succeed before" },
-        Field {
-            name: "command",
-            kind: Kind::Command,
-            about: "what it runs: a shell line, or program and arguments",
-        },
-        Field { name: "agent", kind: Kind::Text, about: "the configured agent that does it" },
-        Field {
-            name: "goal",
-            kind: Kind::Text,
-            about: "what the agent is asked; title and description unless given",
-        },
-        Field { name: "cwd", kind: Kind::Text, about: "the folder it runs in; the caller's unless given" },
-        Field {
-            name: "env",
-            kind: Kind::Environment,
-            about: "environment on top of the allowed; null passes the dispatcher's own",
-        },
-        Field { name: "start", kind: Kind::Flag, about: "start it at once" },
-        Field { name: "retry_max", kind: Kind::Whole(0, 1_000), about: "automatic retries" },
-        Field { name: "max_retries", kind: Kind::Whole(0, 1_000), about: "the cap for retries of any kind" },
-        Field {
-            name: "timeout_seconds",
-            kind: Kind::Whole(1, crate::domain::definition::TIMEOUT_LIMIT_SECONDS),
-            about: "time for one attempt",
-        },
-        Field {
-            name: "not_before_ms",
-            kind: Kind::Whole(0, i64::MAX),
-            about: "not to be claimed before (UTC)",
-        },
-        Field { name: "review_required", kind: Kind::Flag, about: "whether a person looks at finished work" },
-        Field { name: "worktree", kind: Kind::Flag, about: "whether it works in a git worktree of its own" },
-        Field { name: "metadata", kind: Kind::Table, about: "free data" },
-        Field { name: "result", kind: Kind::Text, about: "what came out" },
-        Field { name: "error", kind: Kind::Text, about: "why it failed" },
-        Field { name: "reason", kind: Kind::Text, about: "why" },
-        Field { name: "wait", kind: Kind::Flag, about: "false: do not wait until a live run has ended" },
-        Field {
-            name: "version",
-            kind: Kind::Whole(0, i64::MAX),
-            about: "change it only if it still has this version",
-        },
-        Field { name: "status", kind: Kind::Texts, about: "any of these statuses" },
-        Field { name: "all", kind: Kind::Flag, about: "closed and archived tasks too" },
-        Field { name: "limit", kind: Kind::Whole(1, 1_000), about: "how many at most; 50 unless given" },
-        Field { name: "cursor", kind: Kind::Text, about: "`next_cursor` of the page before" },
-    ],
-    actions: &[
-        Action {
-            name: "create",
-            about: "makes a task, PENDING unless started.",
-            needs: &["title"],
-            takes: &[
-                "description",
-                "priority",
-                "labels",
-                "assignee",
-                "source",
-                "board_id",
-                "parent_task_id",
-                "depends_on",
-                "command",
-                "agent",
-                "goal",
-                "cwd",
-                "env",
-                "start",
-                "retry_max",
-                "max_retries",
-                "timeout_seconds",
-                "not_before_ms",
-                "review_required",
-                "worktree",
-                "metadata",
-            ],
-        },
-        Action {
-            name: "list",
-            about: "lists tasks: priority, then age.",
-            needs: &[],
-            takes: &["board_id", "status", "labels", "assignee", "all", "limit", "cursor"],
-        },
-        Action { name: "get", about: "one task; your own unless named.", needs: &[], takes: &["task_id"] },
-        Action {
-            name: "start",
-            about: "queues it and takes it for you: it is RUNNING and yours to do.",
-            needs: &["task_id"],
-            takes: &[],
-        },
-        Action {
-            name: "complete",
-            about: "it is done, with its result; your own task unless named.",
-            needs: &[],
-            takes: &["task_id", "result", "wait"],
-        },
-        Action {
-            name: "fail",
-            about: "it could not be done, with the error; your own task unless named.",
-            needs: &[],
-            takes: &["task_id", "error", "wait"],
-        },
-        Action { name: "cancel", about: "cancels it.", needs: &["task_id"], takes: &["reason", "wait"] },
-        Action { name: "retry", about: "queues a failed task once more.", needs: &["task_id"], takes: &[] },
-        Action {
-            name: "block",
-            about: "something outside is needed first; your own task unless named.",
-            needs: &["reason"],
-            takes: &["task_id", "wait"],
-        },
-        Action { name: "suspend", about: "pauses it.", needs: &["task_id"], takes: &["wait"] },
-        Action { name: "resume", about: "queues a suspended task.", needs: &["task_id"], takes: &[] },
-        Action {
-            name: "update",
-            about: "changes fields; your own task unless named.",
-            needs: &[],
-            takes: &[
-                "task_id",
-                "title",
-                "description",
-                "priority",
-                "labels",
-                "assignee",
-                "source",
-                "board_id",
-                "command",
-                "agent",
-                "goal",
-                "cwd",
-                "env",
-                "retry_max",
-                "max_retries",
-                "timeout_seconds",
-                "not_before_ms",
-                "review_required",
-                "version",
-            ],
-        },
-    ],
-};
 
 /// Carries out one call.
 pub fn call(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<Value, ToolError> {
