@@ -8,9 +8,8 @@ use super::config::{self, Config, places};
 use super::error::CliError;
 use super::output::Output;
 use crate::domain::id::IdKind;
-use crate::domain::time::{Millis, SECOND_MS};
 use crate::domain::{Actor, IdRef, Refusal};
-use crate::engine::{Command, Durability, Engine, OnLost, Options, Outcome, Policy};
+use crate::engine::{Command, Engine, Outcome};
 
 /// The setting of one call.
 pub struct Context {
@@ -60,29 +59,9 @@ impl Context {
         if self.globals.verbose > 0 {
             self.out.note(&format!("database {}, board {}", path.display(), self.board_or_all()?));
         }
-        let engine = Engine::open_with(&path, self.options()?)?;
+        let engine = Engine::open_with(&path, self.config()?.engine_options())?;
         self.engine = Some(engine.clone());
         Ok(engine)
-    }
-
-    /// What the configuration says to the engine.
-    fn options(&self) -> Result<Options, CliError> {
-        let config = self.config()?;
-        let policy = Policy {
-            lease_ms: Millis::from(config.dispatch.lease_seconds) * SECOND_MS,
-            on_lost: match config.dispatch.on_lost {
-                config::OnLost::Ask => OnLost::Ask,
-                config::OnLost::Fail => OnLost::Fail,
-                config::OnLost::Retry => OnLost::Retry,
-            },
-            tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
-            agents: Some(config.agents.keys().cloned().collect()),
-        };
-        let durability = match config.store.durability {
-            config::Durability::Full => Durability::Full,
-            config::Durability::Normal => Durability::Normal,
-        };
-        Ok(Options { policy, durability })
     }
 
     /// Lets go of the engine; the next that asks opens it anew.
