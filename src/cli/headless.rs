@@ -10,7 +10,7 @@ use super::{dispatch, logging, signals};
 /// Serves until SIGTERM or ctrl-c; then what runs is suspended, or with `--drain` waited for.
 pub fn run(context: &mut Context, serve: &Serve) -> Result<Exit, CliError> {
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for signals: {e}")))?;
-    logging::to_stderr(serve.log_format, context.globals.verbose);
+    logging::to_stderr(serve.log_format, context.globals.verbose, context.out.has_color_errors());
     let engine = context.engine()?;
     let dispatcher = dispatch::start(context, &engine, None)?;
     tracing::info!(database = %engine.path().display(), "serving");

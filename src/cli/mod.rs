@@ -114,16 +114,42 @@ fn refuse_line(error: &clap::Error) -> Exit {
         let _ = error.print();
         return Exit::Done;
     }
-    let rendered = error.render().to_string();
-    let said: Vec<&str> = rendered
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-        .collect();
-    let text = said.join("\n");
-    let text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
+    let usage = CliError::Usage(in_few_lines(&error.render().to_string()));
     let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    let usage = CliError::Usage(text);
     Output::new(json, Color::Auto).error(&usage);
     usage.exit()
+}
+
+/// What clap says, in at most three lines: what is wrong, a tip if there is one, how the verb is called.
+fn in_few_lines(rendered: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in rendered.lines().filter(|line| !line.trim().is_empty()) {
+        let text = line.trim();
+        match lines.last_mut() {
+            _ if text.starts_with("For more information") => {}
+            Some(last) if line.starts_with(' ') && !text.starts_with("tip:") => {
+                last.push(' ');
+                last.push_str(text);
+            }
+            _ => lines.push(text.strip_prefix("error: ").unwrap_or(text).to_owned()),
+        }
+    }
+    lines.truncate(3);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usage_error_fits_into_three_lines() {
+        let rendered = "error: the following required arguments were not provided:\n  <A>\n  <B>\n\nUsage: andon x <A> <B>\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            in_few_lines(rendered),
+            "the following required arguments were not provided: <A> <B>\nUsage: andon x <A> <B>"
+        );
+        let with_tip = "error: unexpected argument '--bogus' found\n\n  tip: to pass it, use '-- --bogus'\n\nUsage: andon x\n";
+        assert_eq!(in_few_lines(with_tip).lines().count(), 3);
+    }
 }
