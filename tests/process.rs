@@ -151,6 +151,13 @@ fn a_pipe_that_a_background_process_holds_open_does_not_hold_the_run() {
 }
 
 #[test]
+fn a_background_process_that_never_stops_printing_does_not_hold_the_run() {
+    let finished = run(shell("yes & yes >&2 & echo done", "r_yes"));
+    assert_eq!(finished.exit.code, Some(0));
+    assert_eq!(finished.proof, Proof::Dead { killed: 2 });
+}
+
+#[test]
 fn who_leaves_the_group_and_the_session_is_ended_and_reaped_too() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("pid");
