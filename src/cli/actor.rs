@@ -1,15 +1,16 @@
 //! Who calls: the person who owns the database, or a process inside a run.
 
+use crate::agents::inside;
 use crate::domain::{Actor, RunId, TaskId};
 
-/// The caller. Inside a run, the environment that the run was given says so.
+/// The caller. The environment says whether it is inside a run: its own, or on Linux that of its ancestors.
 pub fn current() -> Actor {
-    match (variable("ANDON_RUN_ID"), variable("ANDON_TASK_ID")) {
-        (Some(run), Some(task)) => {
-            let name = variable("ANDON_AGENT").unwrap_or_else(|| format!("run {run}"));
-            Actor::Agent { run: RunId(run), task: TaskId(task), name }
+    match inside::find() {
+        Some(found) => {
+            let name = variable("ANDON_AGENT").unwrap_or_else(|| format!("run {}", found.run_id));
+            Actor::Agent { run: RunId(found.run_id), task: TaskId(found.task_id), name }
         }
-        _ => operator(),
+        None => operator(),
     }
 }
 

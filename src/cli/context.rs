@@ -59,7 +59,7 @@ impl Context {
         if self.globals.verbose > 0 {
             self.out.note(&format!("database {}, board {}", path.display(), self.board_or_all()?));
         }
-        let engine = Engine::open(&path)?;
+        let engine = Engine::open_with(&path, self.config()?.engine_options())?;
         self.engine = Some(engine.clone());
         Ok(engine)
     }

@@ -16,6 +16,9 @@ use crate::engine::{Dispatcher, Engine};
 /// How often somebody who insists on leaving is looked for.
 const TICK: Duration = Duration::from_millis(50);
 
+/// How long "at once" may take.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
 /// A dispatcher of this process.
 pub struct Dispatch {
     dispatcher: Arc<Dispatcher>,
@@ -63,13 +66,15 @@ impl Dispatch {
         &self.dispatcher
     }
 
-    /// Stops: what runs is suspended. False where a further signal cut that short.
+    /// Stops: what runs is suspended. After a further signal without grace. False where that did
+    /// not end either.
     pub fn stop_and_wait(self, signals: &Signals) -> bool {
         self.dispatcher.stop();
         self.wait(signals)
     }
 
-    /// Claims nothing more and waits for what runs. False where a further signal cut that short.
+    /// Claims nothing more and waits for what runs. After a further signal without grace. False where that did
+    /// not end either.
     pub fn drain_and_wait(self, signals: &Signals) -> bool {
         self.dispatcher.drain();
         self.wait(signals)
@@ -84,15 +89,13 @@ impl Dispatch {
             // Nobody listens any more where a signal was faster.
             let _ = ended.send(());
         });
-        loop {
-            match end.recv_timeout(TICK) {
-                Ok(()) | Err(RecvTimeoutError::Disconnected) => return true,
-                Err(RecvTimeoutError::Timeout) if signals.count() > seen => {
-                    self.dispatcher.stop_now();
-                    return false;
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
+            if signals.count() > seen {
+                self.dispatcher.stop_now();
+                // Killing and proving dead takes a moment; who can't be killed is left to the next dispatcher.
+                return end.recv_timeout(AT_ONCE).is_ok();
             }
         }
+        true
     }
 }

@@ -9,7 +9,6 @@ use super::error::{CliError, Exit};
 use super::{record, show, words};
 use crate::domain::id::IdKind;
 use crate::domain::text::one_line;
-use crate::domain::time::short_age;
 use crate::domain::{IdRef, QuestionId, Refusal};
 use crate::engine::{AnswerText, Command, Engine, OpenQuestion, Outcome, QuestionRef};
 
@@ -61,10 +60,10 @@ pub fn listed(context: &Context, open: &[OpenQuestion]) -> Vec<String> {
         let question = &asked.question;
         let head = format!("#{} {}", asked.seq, one_line(&asked.title));
         lines.push(format!(
-            "{}  {}, {} ago  {}",
+            "{}  {}, {}  {}",
             context.out.paint(Style::new().bold(), &head),
             one_line(&question.asked_by),
-            short_age(now - question.asked_at_ms),
+            words::ago(now - question.asked_at_ms),
             context.out.paint(Style::new().dimmed(), question.id.as_str()),
         ));
         lines.extend(show::question(question).into_iter().map(|line| format!("  {line}")));

@@ -13,13 +13,7 @@ pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as 
 
 /// A TaskRecord: the task, with who holds its run and until when.
 pub fn task(engine: &Engine, task: &Task) -> Result<Value, CliError> {
-    let run = match &task.current_run_id {
-        None => None,
-        Some(id) => {
-            let view = engine.task_view(&IdRef::Full(task.id.0.clone()))?;
-            view.runs.into_iter().find(|run| run.id == *id)
-        }
-    };
+    let run = engine.active_run(task)?;
     Ok(with_run(task, run.as_ref()))
 }
 

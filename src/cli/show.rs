@@ -10,7 +10,7 @@ use super::words::{self, Cell};
 use super::{record, status};
 use crate::domain::board::Predecessor;
 use crate::domain::text::{many_lines, one_line, priority_band};
-use crate::domain::time::{precise, short_age};
+use crate::domain::time::{precise, running_time};
 use crate::domain::{Question, Run, Task, WaitState};
 use crate::engine::TaskView;
 
@@ -105,12 +105,12 @@ fn detail(context: &Context, view: &TaskView) -> Vec<String> {
 fn facts(view: &TaskView) -> Vec<(&'static str, String)> {
     let task = &view.task;
     let now = words::now_ms();
-    let since = |at| format!("{} ({} ago)", words::local_time(at), short_age(now - at));
+    let since = |at| format!("{} ({})", words::local_time(at), words::ago(now - at));
     let run = view.runs.iter().find(|run| Some(&run.id) == task.current_run_id.as_ref());
     vec![
         (
             "status",
-            format!("{} {}, {}", words::glyph(task.status), task.status, short_age(now - task.since_ms)),
+            format!("{} {} for {}", words::glyph(task.status), task.status, running_time(now - task.since_ms)),
         ),
         ("blocked by", one_line(&task.blocked_reason)),
         ("id", task.id.to_string()),

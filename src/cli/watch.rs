@@ -161,7 +161,7 @@ impl Change {
             words::pad(&one_line(&self.step), width),
             out.paint(words::style(self.status), &status),
         );
-        if let Some(length) = self.length {
+        if let Some(length) = self.length.filter(|_| self.status != TaskStatus::Blocked) {
             line.push_str(&format!("  {}", precise(length)));
         }
         if let Some(retry) = self.retry.filter(|retry| *retry > 0) {

@@ -5,7 +5,7 @@ use jiff::{Timestamp, tz::TimeZone};
 use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::time::Millis;
+use crate::domain::time::{Millis, short_age};
 use crate::domain::{TaskStatus, WorkflowStatus};
 
 /// Milliseconds since the epoch, now.
@@ -26,6 +26,14 @@ pub fn clock_time(at: Millis) -> String {
     match Timestamp::from_millisecond(at) {
         Ok(stamp) => stamp.to_zoned_datetime(TimeZone::system()).strftime("%H:%M:%S").to_string(),
         Err(_) => format!("{at} ms"),
+    }
+}
+
+/// How long ago something was.
+pub fn ago(length: Millis) -> String {
+    match short_age(length).as_str() {
+        "now" => "just now".to_owned(),
+        age => format!("{age} ago"),
     }
 }
 
