@@ -6,6 +6,8 @@
 //! ```
 //!
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
+pub mod cli;
 pub mod domain;
 pub mod engine;
 pub mod store;
+pub mod tools;

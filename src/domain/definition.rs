@@ -19,6 +19,9 @@ pub const STEPS_LIMIT: usize = 10_000;
 /// The longest timeout, in seconds: a year.
 pub const TIMEOUT_LIMIT_SECONDS: i64 = 366 * 86_400;
 
+/// A key, its place, and its value.
+pub type Entry = (String, Option<(usize, usize)>, Node);
+
 /// A value with its place in a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
@@ -42,7 +45,7 @@ pub enum NodeValue {
     /// A list.
     List(Vec<Node>),
     /// A table: key, place of the key, value.
-    Table(Vec<(String, Option<(usize, usize)>, Node)>),
+    Table(Vec<Entry>),
 }
 
 impl From<Value> for Node {
@@ -76,7 +79,8 @@ impl Node {
         }
     }
 
-    fn kind(&self) -> &'static str {
+    /// What it holds, as an error names it.
+    pub fn kind(&self) -> &'static str {
         match &self.value {
             NodeValue::Null => "nothing",
             NodeValue::Bool(_) => "true or false",

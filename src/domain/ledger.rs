@@ -107,6 +107,8 @@ impl Ledger {
                 task.queued_at_ms = Some(at);
                 task.finished_at_ms = None;
                 task.current_run_id = None;
+                // What goes on is no longer put away; the queue would never give it out.
+                task.archived_at_ms = None;
             }
             TaskStatus::Running => {
                 task.started_at_ms = Some(at);

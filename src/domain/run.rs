@@ -155,6 +155,8 @@ pub struct Run {
     pub closing_as: Option<Intent>,
     /// The text that goes with the intent: a result, an error, a reason.
     pub closing_text: String,
+    /// The run itself asked to be ended, so it is given time to end by itself.
+    pub closing_self: bool,
     /// How it ended.
     pub outcome: Option<RunOutcome>,
     /// Exit code, where a process ended by itself.

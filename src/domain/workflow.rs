@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::WorkflowDefinition;
 use super::id::WorkflowId;
 use super::status::{TaskStatus, WorkflowStatus};
 use super::time::Millis;
@@ -30,7 +29,7 @@ pub struct StepCounts {
     pub success: u32,
     /// Steps that a person cancelled.
     pub cancelled: u32,
-    /// Steps that were cancelled since another failed or was cancelled; they decide nothing.
+    /// Steps that were cancelled since another failed or was cancelled; the other one decides.
     pub swept: u32,
 }
 
@@ -91,7 +90,7 @@ pub fn status(started: bool, paused: bool, cancel_requested: bool, steps: &StepC
     }
     match () {
         () if steps.failed > 0 => WorkflowStatus::Failed,
-        () if steps.cancelled > 0 => WorkflowStatus::Cancelled,
+        () if steps.cancelled + steps.swept > 0 => WorkflowStatus::Cancelled,
         () => WorkflowStatus::Success,
     }
 }
@@ -115,8 +114,6 @@ pub struct Workflow {
     pub cancel_requested: bool,
     /// How many steps stand where.
     pub counts: StepCounts,
-    /// What it was made from.
-    pub definition: WorkflowDefinition,
     /// Grows by one at each change.
     pub version: i64,
     /// The workflow it is a rerun of.

@@ -142,8 +142,9 @@ pub enum Command {
     Archive { task: IdRef },
     /// Hides a task: an open one is cancelled first, a running one refused (C20). → Task
     Delete { task: IdRef },
-    /// The task asks a person and becomes BLOCKED (E47). The caller is inside its run, or is the operator. → Question
-    Ask { task: IdRef, question: String, options: Vec<String> },
+    /// The task asks a person and becomes BLOCKED (E47). The caller is inside its run, or is the operator. With
+    /// `waits` the asking process lives on and waits for the answer in the same run. → Question
+    Ask { task: IdRef, question: String, options: Vec<String>, waits: bool },
     /// Answers a question; operator only (E58). → Question
     Answer { question: QuestionRef, answer: AnswerText },
     /// Makes a workflow with its step tasks, PENDING (G19). → Workflow

@@ -1,12 +1,26 @@
 //! The sole authority for change. A face sends a [`Command`] through the [`Engine`] handle and gets an
-//! [`Outcome`] or a refusal; one command is one transaction. The synchronous core decides (`core`), the shell
-//! (`dispatcher`) claims, starts, stops and watches runs through the [`Executors`] trait and knows no executor by name.
-//! Start reading at [`command`], then [`core`]. Absent here: SQL (that is `store`), screens, sockets, processes.
+//! [`Outcome`] or a refusal; one command is one transaction. The synchronous core (`core` and the files that
+//! spread its acts) decides; the shell (`dispatcher`) claims, starts, stops and watches runs through the
+//! [`Executors`] trait and knows no executor by name. Start reading at [`command`], then [`core`]. Absent here:
+//! SQL (that is `store`), screens, sockets, processes.
 
+mod act;
+mod claim;
+pub mod clock;
 pub mod command;
+pub mod core;
+pub mod dispatcher;
 pub mod executor;
 pub mod handle;
+mod lifecycle;
+mod questions;
+mod settle;
+mod tasks;
+mod workflows;
 
+pub use crate::store::{Durability, Page, StoreError, TaskFilter};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
+pub use dispatcher::{DispatchOptions, Dispatcher};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
-pub use handle::{Engine, EngineError, OpenQuestion, Page, StepView, TaskFilter, TaskView, WorkflowView};
+pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};

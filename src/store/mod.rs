@@ -1,8 +1,23 @@
-//! The only SQL.
+//! The only SQL. A [`Store`] is one database file: one writer thread that commits groups of commands, read-only
+//! connections for whoever looks, and a bell that tells other processes. What a row means is decided in
+//! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`], then [`tasks`].
 
-use thiserror::Error;
+mod bell;
+mod boards;
+mod cards;
+mod error;
+mod events;
+mod open;
+mod rows;
+mod runs;
+mod tasks;
+mod waits;
+mod workflows;
+mod writer;
 
-/// Why the database can't be used.
-#[derive(Debug, Error)]
-#[error("store")]
-pub struct StoreError;
+pub use bell::Bell;
+pub use error::{Failure, StoreError};
+pub use open::{Durability, Options, SCHEMA_VERSION};
+pub use runs::Delivery;
+pub use tasks::{Page, TaskFilter};
+pub use writer::{Store, Tx, View};

@@ -1,0 +1,269 @@
+//! The configuration: one TOML file, read with all its faults told at once. `assets/config.toml` shows every key
+//! with its default, and a test holds it to that. Start reading at [`Config`]; [`places`] says where files are.
+
+pub mod places;
+mod reader;
+mod tree;
+
+use serde::{Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+use crate::domain::definition::Fault;
+use crate::domain::status::wire_enum;
+use crate::domain::task::DEFAULT_BOARD;
+use crate::domain::time::SECOND_MS;
+use crate::engine::{DispatchOptions, Durability, OnLost, Options, Policy};
+
+/// The configuration file with every key and its default, commented.
+pub const TEMPLATE: &str = include_str!("../../../assets/config.toml");
+/// The largest file that is read, in bytes.
+const FILE_LIMIT: u64 = 1024 * 1024;
+
+/// How an agent is spoken to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Protocol {
+    /// A program that is given its goal and ends.
+    #[default]
+    Command,
+}
+
+wire_enum!(Protocol { Command = "command" });
+
+/// Everything that can be configured.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Config {
+    /// How work is handed out.
+    pub dispatch: Dispatch,
+    /// How the database is written.
+    pub store: Store,
+    /// How much output is kept.
+    pub log: Log,
+    /// How the program is reached over HTTP.
+    pub http: Http,
+    /// How the board looks.
+    pub board: Board,
+    /// Keys of the board that differ from the built-in ones: section, action, keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
+    /// The agents, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Agent>,
+}
+
+/// `[dispatch]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Dispatch {
+    /// How many runs go on at a time.
+    pub parallel: u32,
+    /// For how long the holder of a run vouches for it, in seconds.
+    pub lease_seconds: u32,
+    /// How often it renews that, in seconds; at most half of the lease.
+    pub renew_seconds: u32,
+    /// How long a run that is stopped may take to end by itself, in seconds.
+    pub grace_seconds: u32,
+    /// What becomes of a task whose worker died.
+    pub on_lost: OnLost,
+}
+
+impl Default for Dispatch {
+    fn default() -> Self {
+        Self { parallel: 4, lease_seconds: 30, renew_seconds: 10, grace_seconds: 10, on_lost: OnLost::Ask }
+    }
+}
+
+/// `[store]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Store {
+    /// How sure a write is when it was acknowledged.
+    #[serde(serialize_with = "durability_word")]
+    pub durability: Durability,
+}
+
+/// The words for durability.
+const DURABILITY: &[(&str, Durability)] = &[("full", Durability::Full), ("normal", Durability::Normal)];
+
+fn durability_word<S: Serializer>(durability: &Durability, serializer: S) -> Result<S::Ok, S::Error> {
+    let word = DURABILITY.iter().find(|(_, value)| value == durability).map_or("full", |(word, _)| word);
+    serializer.serialize_str(word)
+}
+
+/// The words for what becomes of a task whose worker died.
+const ON_LOST: &[(&str, OnLost)] = &[("ask", OnLost::Ask), ("fail", OnLost::Fail), ("retry", OnLost::Retry)];
+
+/// `[log]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Log {
+    /// The most that is kept of one run's output, in MiB; head and tail stay.
+    pub cap_mib: u32,
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { cap_mib: 16 }
+    }
+}
+
+/// `[http]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Http {
+    /// Whether the board serves too; a headless one always does.
+    pub enabled: bool,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What the paths begin with.
+    pub prefix: String,
+}
+
+impl Default for Http {
+    fn default() -> Self {
+        Self {
+            enabled: false,
+            address: SocketAddr::from(([127, 0, 0, 1], 7420)),
+            prefix: "/api/v1".to_owned(),
+        }
+    }
+}
+
+/// `[board]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Board {
+    /// `auto`, the name of a theme, or the path of a theme file.
+    pub theme: String,
+    /// The board that is shown unless another is named.
+    pub default: String,
+    /// Whether closed cards are shown from the start.
+    pub archive: bool,
+    /// Whether a desktop notice is sent when a card needs a person and the terminal is not in focus.
+    pub notify: bool,
+}
+
+impl Default for Board {
+    fn default() -> Self {
+        Self { theme: "auto".to_owned(), default: DEFAULT_BOARD.to_owned(), archive: false, notify: false }
+    }
+}
+
+/// The themes that `[board] theme` may name, besides a file.
+pub const THEMES: &[&str] = &["auto", "dark", "light", "high-contrast", "ansi", "none"];
+
+/// `[agents.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Agent {
+    /// How it is spoken to.
+    pub protocol: Protocol,
+    /// The program with its arguments; `{goal}` in an argument stands for what it is asked to do.
+    pub command: Vec<String>,
+    /// How many of its runs go on at a time.
+    pub parallel: u32,
+    /// The names of variables that it is given from the dispatcher's environment.
+    pub env: Vec<String>,
+    /// Whether its finished work waits for a person.
+    pub review: bool,
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self { protocol: Protocol::Command, command: Vec::new(), parallel: 2, env: Vec::new(), review: false }
+    }
+}
+
+/// Why a configuration can't be used. Lists every fault.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub struct ConfigError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong in it.
+    pub faults: Vec<Fault>,
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match self.faults.as_slice() {
+            [one] => write!(f, "the configuration {path} has a fault: {one}"),
+            many => {
+                write!(f, "the configuration {path} has {} faults:", many.len())?;
+                many.iter().try_for_each(|fault| write!(f, "\n  {fault}"))
+            }
+        }
+    }
+}
+
+/// Reads the configuration at `path`, or at its usual place. A file that is not there means the defaults.
+pub fn load(path: Option<&Path>) -> Result<Config, ConfigError> {
+    let Some(path) = places::config_file(path) else { return Ok(Config::default()) };
+    let refused = |message: String| ConfigError {
+        path: path.clone(),
+        faults: vec![Fault { at: None, path: String::new(), message }],
+    };
+    match std::fs::metadata(&path) {
+        Ok(found) if !found.is_file() => {
+            return Err(refused("it is not a file; name the file with --config".to_owned()));
+        }
+        Ok(found) if found.len() > FILE_LIMIT => {
+            return Err(refused(format!("it has {} bytes and at most {FILE_LIMIT} are read", found.len())));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(error) => return Err(refused(format!("it can't be looked at: {error}"))),
+    }
+    let bytes = std::fs::read(&path).map_err(|error| refused(format!("it can't be read: {error}")))?;
+    reader::read(&bytes).map_err(|faults| ConfigError { path: path.clone(), faults })
+}
+
+/// Reads a configuration from text, as [`load`] does from its file.
+pub fn parse(text: &str) -> Result<Config, Vec<Fault>> {
+    reader::read(text.as_bytes())
+}
+
+impl Config {
+    /// All of it as TOML, defaults included.
+    pub fn to_toml(&self) -> String {
+        // Every field is a table, a list or a plain value, and of those TOML can hold all.
+        toml_edit::ser::to_string_pretty(self).unwrap_or_default()
+    }
+
+    /// The keys that differ, as the TOML text of a keymap; `None` where none do.
+    pub fn keymap(&self) -> Option<String> {
+        match self.keys.is_empty() {
+            true => None,
+            false => toml_edit::ser::to_string_pretty(&self.keys).ok(),
+        }
+    }
+
+    /// How the engine is opened with it.
+    pub fn engine_options(&self) -> Options {
+        Options {
+            policy: Policy {
+                lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
+                on_lost: self.dispatch.on_lost,
+                tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
+                agents: Some(self.agents.keys().cloned().collect()),
+            },
+            durability: self.store.durability,
+        }
+    }
+
+    /// How work is dispatched with it.
+    pub fn dispatch_options(&self) -> DispatchOptions {
+        DispatchOptions {
+            parallel: self.dispatch.parallel,
+            renew_ms: u64::from(self.dispatch.renew_seconds) * 1_000,
+            grace_ms: u64::from(self.dispatch.grace_seconds) * 1_000,
+            only_workflow: None,
+        }
+    }
+
+    /// The names of the agents, with how many runs each may have at a time.
+    pub fn agent_limits(&self) -> Vec<(String, u32)> {
+        self.agents.iter().map(|(name, agent)| (name.clone(), agent.parallel)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,216 @@
+//! What a dispatcher does when it looks: it begins, finds orphans, stops what is to be stopped, lets go what is
+//! due, and claims what is ready while it has slots.
+
+use serde_json::{Map, json};
+use std::collections::BTreeMap;
+
+use super::act::{Act, data};
+use super::core::{Effect, Paths};
+use super::executor::{GivenAnswer, RunSpec};
+use super::tasks::start_clock;
+use crate::domain::template::{self, Part, Reference};
+use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId};
+use crate::store::Failure;
+
+impl Act<'_, '_> {
+    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now (C4).
+    pub(super) fn begin(
+        &mut self,
+        dispatcher: &str,
+        pid: u32,
+        slots: u32,
+        only: Option<&WorkflowId>,
+    ) -> Result<(), Failure> {
+        self.tx.begin_dispatcher(dispatcher, pid, slots, self.now)?;
+        for run in self.tx.orphaned_runs(dispatcher)? {
+            self.effects.push(Effect::Recover { run: run.id, process: run.process });
+        }
+        if only.is_none() {
+            let now = self.now;
+            for task in self.tx.queued_with_deadline()? {
+                let mut ledger = Ledger::open(task);
+                ledger.edit(EventKind::Edited, Map::new(), now, |t| start_clock(t, now));
+                self.save(ledger)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops what is to be stopped, ends what is out of time, lets go what is due, and says when to look again.
+    pub(super) fn look(&mut self, dispatcher: &str, only: Option<&WorkflowId>) -> Result<(), Failure> {
+        let (over, next_deadline) = self.tx.overdue(self.now)?;
+        for task in over {
+            if only.is_none() || task.workflow_id.as_ref() == only {
+                let seq = task.seq;
+                // One task with bad data must not hold all the others.
+                if let Err(failure) = self.tx.isolated(|_| self.out_of_time(task)) {
+                    tracing::warn!(seq, %failure, "a timeout could not be recorded");
+                }
+            }
+        }
+        for (run, by_itself) in self.tx.closing_runs(dispatcher)? {
+            self.effects.push(Effect::Stop { run, by_itself });
+        }
+        let (due, next_due) = self.tx.due(self.now)?;
+        for task in due {
+            let mut ledger = Ledger::open(task);
+            ledger.edit(EventKind::Due, Map::new(), self.now, |t| t.not_before_ms = None);
+            self.save(ledger)?;
+        }
+        if let Some(at) = [next_deadline, next_due].into_iter().flatten().min() {
+            self.effects.push(Effect::WakeAt(at));
+        }
+        Ok(())
+    }
+
+    /// Claims what is ready, never more than there are free slots: at each turn the best head of all lanes that
+    /// have room.
+    pub(super) fn claim(
+        &mut self,
+        dispatcher: &str,
+        slots: u32,
+        agents: &[(String, u32)],
+        only: Option<&WorkflowId>,
+        paths: &Paths,
+    ) -> Result<(), Failure> {
+        if slots == 0 {
+            return Ok(());
+        }
+        let mut free = slots.saturating_sub(self.tx.slots_used()?);
+        if free == 0 {
+            return Ok(());
+        }
+        let mut room: BTreeMap<String, u32> = BTreeMap::new();
+        let lanes = self.tx.ready_lanes()?;
+        if lanes.iter().any(|lane| !lane.is_empty()) {
+            let used: BTreeMap<String, u32> = self.tx.slots_by_lane()?.into_iter().collect();
+            for (agent, limit) in agents {
+                room.insert(agent.clone(), limit.saturating_sub(used.get(agent).copied().unwrap_or(0)));
+            }
+        }
+        let mut heads: Vec<(String, Task)> = Vec::new();
+        for lane in lanes {
+            // An agent that is not configured has no limit: its run fails with a clear word.
+            if room.get(&lane).is_none_or(|r| *r > 0)
+                && let Some(task) = self.head(&lane, only)?
+            {
+                heads.push((lane, task));
+            }
+        }
+        while free > 0 && !heads.is_empty() {
+            let best = heads
+                .iter()
+                .enumerate()
+                .min_by_key(|(_, (_, t))| (!t.run_next, t.priority, t.queued_at_ms, t.seq))
+                .map_or(0, |(at, _)| at);
+            let (lane, task) = heads.swap_remove(best);
+            self.claim_one(dispatcher, task, paths)?;
+            free -= 1;
+            let more = room.get_mut(&lane).is_none_or(|r| {
+                *r = r.saturating_sub(1);
+                *r > 0
+            });
+            if free > 0
+                && more
+                && let Some(next) = self.head(&lane, only)?
+            {
+                heads.push((lane, next));
+            }
+        }
+        Ok(())
+    }
+
+    fn head(&self, lane: &str, only: Option<&WorkflowId>) -> Result<Option<Task>, Failure> {
+        match only {
+            None => self.tx.next_ready(lane),
+            Some(workflow) => self.tx.next_ready_of(lane, workflow),
+        }
+    }
+
+    fn claim_one(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<(), Failure> {
+        let run = self.new_run(&task, Some(dispatcher))?;
+        let mut ledger = Ledger::open(task);
+        self.run = Some(run.id.clone());
+        self.step_running(&mut ledger, &run, EventKind::Claimed)?;
+        let task = self.save(ledger)?;
+        self.tx.insert_run(task.seq, &run)?;
+        let spec = self.spec(&task, &run, paths)?;
+        self.run = None;
+        self.effects.push(Effect::Start(Box::new(spec)));
+        Ok(())
+    }
+
+    fn spec(&self, task: &Task, run: &Run, paths: &Paths) -> Result<RunSpec, Failure> {
+        let executor = task.executor.clone().ok_or_else(|| {
+            crate::domain::Refusal::state("no_executor", format!("task #{} has nothing to run", task.seq))
+        })?;
+        let answer = match self.tx.undelivered_answer(task.seq)? {
+            None => None,
+            Some(found) => {
+                self.tx.deliver_answer(&found.id, &run.id)?;
+                Some(GivenAnswer { question: found.question, answer: found.answer })
+            }
+        };
+        let values = match &task.workflow_id {
+            Some(workflow) => self.values(workflow, &executor)?,
+            None => BTreeMap::new(),
+        };
+        let feedback = task.metadata.get("feedback").and_then(|f| f.as_str()).filter(|f| !f.is_empty());
+        Ok(RunSpec {
+            run: run.id.clone(),
+            task: task.id.clone(),
+            seq: task.seq,
+            epoch: run.epoch,
+            number: run.number,
+            attempt: run.attempt,
+            session: run.session_id.clone(),
+            board: task.board_id.clone(),
+            title: task.title.clone(),
+            description: task.description.clone(),
+            executor,
+            values,
+            answer,
+            feedback: feedback.map(str::to_owned),
+            log: paths.logs.join(run.id.as_str()),
+            database: paths.database.clone(),
+        })
+    }
+
+    /// The texts of the predecessors that the executor refers to.
+    fn values(
+        &self,
+        workflow: &WorkflowId,
+        executor: &crate::domain::Executor,
+    ) -> Result<BTreeMap<Reference, String>, Failure> {
+        let text = serde_json::to_string(executor).unwrap_or_default();
+        let mut values = BTreeMap::new();
+        for reference in template::references(&text).0 {
+            if values.contains_key(&reference) {
+                continue;
+            }
+            let step = self.tx.step(workflow, &reference.step)?;
+            let value = step.map(|s| match reference.part {
+                Part::Result => s.result,
+                Part::Error => s.error,
+            });
+            values.insert(reference, value.unwrap_or_default());
+        }
+        Ok(values)
+    }
+
+    /// The dispatcher stops: whatever it runs is to be ended as SUSPENDED. A parked run is stopped as it is.
+    pub(super) fn suspend_all(&mut self, dispatcher: &str) -> Result<(), Failure> {
+        for mut run in self.tx.held_runs(dispatcher)? {
+            let task = self.open_id(&run.task_id)?.task().clone();
+            if task.status == TaskStatus::Running && Intent::Suspend.may_replace(run.closing_as) {
+                run.closing_as = Some(Intent::Suspend);
+                run.closing_text = "the program stopped".to_owned();
+                self.tx.update_run(&run)?;
+                let data = data([("as", json!(Intent::Suspend)), ("run", json!(run.id))]);
+                self.note(EventKind::ClosingAs, Some(&task), None, data)?;
+            }
+            self.effects.push(Effect::Stop { run: run.id, by_itself: false });
+        }
+        Ok(())
+    }
+}

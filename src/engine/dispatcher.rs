@@ -1,0 +1,548 @@
+//! The dispatcher: a thread that feeds the core and carries out its effects. One process has the lock and
+//! dispatches; the others wait attached and take over. Correctness does not rest on the lock, the epochs do.
+
+use std::collections::HashMap;
+use std::fs::{DirBuilder, File, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::core::{Effect, Input};
+use super::executor::{Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
+use super::handle::{Engine, EngineError};
+use crate::domain::time::Millis;
+use crate::domain::{DispatcherState, RunId, WorkflowId};
+use crate::store::{Failure, StoreError};
+
+/// How often an attached process tries to take over.
+const TRY_EVERY: Duration = Duration::from_millis(250);
+/// The safety net: a look at least so often, whatever was heard.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// A run that ends within this time never has its process recorded; the tag in its environment finds it anyway.
+const RECORD_AFTER: Duration = Duration::from_millis(20);
+
+/// How to dispatch.
+#[derive(Debug, Clone)]
+pub struct DispatchOptions {
+    /// Runs at a time.
+    pub parallel: u32,
+    /// Leases are renewed so often.
+    pub renew_ms: u64,
+    /// How long a process has between TERM and KILL.
+    pub grace_ms: u64,
+    /// Only the steps of this workflow.
+    pub only_workflow: Option<WorkflowId>,
+}
+
+impl Default for DispatchOptions {
+    fn default() -> Self {
+        DispatchOptions { parallel: 4, renew_ms: 10_000, grace_ms: 10_000, only_workflow: None }
+    }
+}
+
+enum Message {
+    Report { run: RunId, epoch: i64, report: Report },
+    Recovered { run: RunId, recovery: Recovery },
+    Look,
+    Drain,
+    Stop,
+    StopNow,
+}
+
+/// A running dispatcher. Dropping it does not stop it.
+pub struct Dispatcher {
+    engine: Engine,
+    send: Sender<Message>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    live: Arc<Mutex<HashMap<RunId, Live>>>,
+}
+
+struct Live {
+    run: Box<dyn LiveRun>,
+    reporter: Reporter,
+}
+
+impl Dispatcher {
+    /// Starts the thread. It takes the lock as soon as that is free; until then this process is attached.
+    pub fn start(
+        engine: &Engine,
+        executors: Arc<dyn Executors>,
+        options: DispatchOptions,
+    ) -> Result<Dispatcher, EngineError> {
+        let lock = engine.lock_file()?;
+        let logs = engine.inner.store.beside("-logs");
+        if !logs.is_dir() {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&logs)
+                .map_err(|source| StoreError::File { path: logs.clone(), source })?;
+        }
+        let (send, receive) = channel();
+        let live: Arc<Mutex<HashMap<RunId, Live>>> = Arc::default();
+        let id = format!("d_{:016x}", engine.inner.core.random());
+        let shell = Shell {
+            engine: engine.clone(),
+            executors,
+            options,
+            id,
+            send: send.clone(),
+            receive,
+            live: live.clone(),
+            draining: false,
+            stopping: None,
+            seen: -1,
+            wake_at: None,
+            started: HashMap::new(),
+            stop_later: HashMap::new(),
+            recovering: 0,
+            again: Vec::new(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("andon-dispatcher".to_owned())
+            .spawn(move || shell.attach(&lock))
+            .map_err(|source| StoreError::File { path: engine.path().to_owned(), source })?;
+        Ok(Dispatcher { engine: engine.clone(), send, thread: Mutex::new(Some(thread)), live })
+    }
+
+    /// Whether it dispatches, waits attached, or drains.
+    pub fn state(&self) -> DispatcherState {
+        self.engine.dispatcher_state()
+    }
+
+    /// How many runs are going here.
+    pub fn live_runs(&self) -> usize {
+        lock(&self.live).len()
+    }
+
+    /// Claims nothing more, and ends when the last run has.
+    pub fn drain(&self) {
+        self.tell(Message::Drain);
+    }
+
+    /// Claims nothing more, stops all runs as SUSPENDED, and ends.
+    pub fn stop(&self) {
+        self.tell(Message::Stop);
+    }
+
+    /// As [`Dispatcher::stop`], without grace.
+    pub fn stop_now(&self) {
+        self.tell(Message::StopNow);
+    }
+
+    fn tell(&self, message: Message) {
+        // A dispatcher that has ended needs no telling.
+        let _ = self.send.send(message);
+    }
+
+    /// Waits until it has ended.
+    pub fn join(&self) {
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread
+            && thread.join().is_err()
+        {
+            tracing::error!("the dispatcher ended in a fault of the program");
+        }
+    }
+
+    /// Whether it has ended.
+    pub fn has_ended(&self) -> bool {
+        lock(&self.thread).as_ref().is_none_or(JoinHandle::is_finished)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is guarded here is never left half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Shell {
+    engine: Engine,
+    executors: Arc<dyn Executors>,
+    options: DispatchOptions,
+    id: String,
+    send: Sender<Message>,
+    receive: Receiver<Message>,
+    live: Arc<Mutex<HashMap<RunId, Live>>>,
+    draining: bool,
+    stopping: Option<Instant>,
+    /// The last event of this dispatcher's own last transaction: what comes after it is somebody else's.
+    seen: i64,
+    wake_at: Option<Millis>,
+    /// Processes that are not recorded yet.
+    started: HashMap<RunId, (i64, Report, Instant)>,
+    /// Runs that asked to be ended, and are given time to end by themselves.
+    stop_later: HashMap<RunId, Instant>,
+    recovering: usize,
+    /// Reports that could not be written, to be tried again.
+    again: Vec<Input>,
+}
+
+impl Shell {
+    /// Waits for the lock, then dispatches until told to stop.
+    fn attach(mut self, file: &File) {
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    tracing::error!(%error, "can't lock the dispatcher's file; nothing is dispatched here");
+                    return;
+                }
+            }
+            match self.receive.recv_timeout(TRY_EVERY) {
+                Ok(Message::Drain | Message::Stop | Message::StopNow)
+                | Err(RecvTimeoutError::Disconnected) => return,
+                _ => {}
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .thread_name("andon-run")
+            .enable_all()
+            .build();
+        match runtime {
+            Ok(runtime) => {
+                let inner = self.engine.inner.clone();
+                inner.slots.store(self.options.parallel, Ordering::Relaxed);
+                inner.dispatching.store(1, Ordering::Relaxed);
+                self.dispatch(&runtime);
+                inner.dispatching.store(0, Ordering::Relaxed);
+                runtime.shutdown_timeout(Duration::from_millis(200));
+            }
+            Err(error) => {
+                tracing::error!(%error, "no runtime for the dispatcher; nothing is dispatched here")
+            }
+        }
+        // The lock goes with the file in any case.
+        if let Err(error) = file.unlock() {
+            tracing::warn!(%error, "the dispatcher's lock was not let go");
+        }
+    }
+
+    fn dispatch(&mut self, runtime: &tokio::runtime::Runtime) {
+        let _context = runtime.enter();
+        self.listen(runtime);
+        let lease = Lease::start(&self.engine, &self.id, &self.live, self.options.renew_ms);
+        let begin = Input::Begin {
+            dispatcher: self.id.clone(),
+            pid: std::process::id(),
+            slots: self.options.parallel,
+            only: self.options.only_workflow.clone(),
+        };
+        self.commit(vec![begin]);
+        self.engine.inner.store.bell().nudge();
+        while !self.is_over() {
+            let first = self.receive.recv_timeout(self.patience());
+            let mut messages: Vec<Message> = first.into_iter().collect();
+            messages.extend(self.receive.try_iter().take(1_000));
+            self.turn(messages);
+        }
+        drop(lease);
+        let id = self.id.clone();
+        let now = self.engine.now();
+        let ended = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, Some(now)));
+        if let Err(error) = ended {
+            tracing::warn!(%error, "the end of the dispatcher was not recorded");
+        }
+    }
+
+    /// Turns changes by anybody into a look.
+    fn listen(&self, runtime: &tokio::runtime::Runtime) {
+        let mut changes = self.engine.changes();
+        let send = self.send.clone();
+        runtime.spawn(async move {
+            while changes.changed().await.is_ok() {
+                if send.send(Message::Look).is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    fn is_over(&self) -> bool {
+        let quiet = lock(&self.live).is_empty() && self.recovering == 0 && self.again.is_empty();
+        match self.stopping {
+            // What does not end by then is found by the next dispatcher.
+            Some(since) => quiet || since.elapsed() > Duration::from_millis(self.options.grace_ms + 10_000),
+            None => self.draining && quiet,
+        }
+    }
+
+    fn patience(&self) -> Duration {
+        let mut patience = LOOK_EVERY;
+        if let Some(at) = self.wake_at {
+            patience =
+                patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
+        }
+        if !self.started.is_empty() {
+            patience = patience.min(RECORD_AFTER);
+        }
+        if let Some(at) = self.stop_later.values().min() {
+            patience = patience.min(at.saturating_duration_since(Instant::now()));
+        }
+        if !self.again.is_empty() {
+            patience = patience.min(Duration::from_millis(500));
+        }
+        if self.stopping.is_some() {
+            patience = patience.min(Duration::from_millis(100));
+        }
+        patience
+    }
+
+    /// One turn: what was told is decided in one transaction together with the next claims.
+    fn turn(&mut self, messages: Vec<Message>) {
+        let mut inputs = std::mem::take(&mut self.again);
+        let mut asked = messages.is_empty();
+        for message in messages {
+            match message {
+                Message::Report { run, epoch, report: report @ Report::Started(_) } => {
+                    self.started.insert(run, (epoch, report, Instant::now()));
+                }
+                Message::Report { run, epoch, report } => {
+                    if matches!(report, Report::Ended(_)) {
+                        self.started.remove(&run);
+                        self.stop_later.remove(&run);
+                        lock(&self.live).remove(&run);
+                    }
+                    inputs.push(Input::Report { run, epoch, report });
+                }
+                Message::Recovered { run, recovery } => {
+                    self.recovering -= 1;
+                    inputs.push(Input::Recovered { run, recovery });
+                }
+                Message::Look => asked = asked || self.is_news(),
+                Message::Drain => {
+                    self.drain();
+                    asked = true;
+                }
+                Message::Stop | Message::StopNow => {
+                    if matches!(message, Message::StopNow) {
+                        self.options.grace_ms = 0;
+                    }
+                    self.drain();
+                    self.stopping.get_or_insert_with(Instant::now);
+                    inputs.push(Input::Suspend { dispatcher: self.id.clone() });
+                }
+            }
+        }
+        self.record_started(&mut inputs);
+        self.stop_due();
+        if asked || !inputs.is_empty() {
+            self.commit(inputs);
+        }
+    }
+
+    fn drain(&mut self) {
+        if !self.draining {
+            self.draining = true;
+            self.engine.inner.dispatching.store(2, Ordering::Relaxed);
+            let id = self.id.clone();
+            let told = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, None));
+            if let Err(error) = told {
+                tracing::warn!(%error, "draining was not recorded");
+            }
+        }
+    }
+
+    /// Whether anything was committed since this dispatcher's own last transaction.
+    fn is_news(&self) -> bool {
+        self.engine.last_seq().map_or(true, |last| last != self.seen)
+    }
+
+    fn record_started(&mut self, inputs: &mut Vec<Input>) {
+        let old: Vec<RunId> = self
+            .started
+            .iter()
+            .filter(|(_, (_, _, since))| since.elapsed() >= RECORD_AFTER || !inputs.is_empty())
+            .map(|(run, _)| run.clone())
+            .collect();
+        for run in old {
+            if let Some((epoch, report, _)) = self.started.remove(&run) {
+                inputs.push(Input::Report { run, epoch, report });
+            }
+        }
+    }
+
+    fn stop_due(&mut self) {
+        let now = Instant::now();
+        let due: Vec<RunId> =
+            self.stop_later.iter().filter(|(_, at)| **at <= now).map(|(run, _)| run.clone()).collect();
+        for run in due {
+            self.stop_later.remove(&run);
+            self.stop_run(&run);
+        }
+    }
+
+    fn stop_run(&self, run: &RunId) {
+        if let Some(live) = lock(&self.live).get(run) {
+            live.run.stop(self.options.grace_ms);
+        }
+    }
+
+    /// Decides all inputs and claims, commits, and carries out the effects.
+    fn commit(&mut self, inputs: Vec<Input>) {
+        let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
+        let core = self.engine.inner.core.clone();
+        let look = Input::Look {
+            dispatcher: self.id.clone(),
+            slots: if self.draining { 0 } else { self.options.parallel },
+            agents: self.executors.agents(),
+            only: self.options.only_workflow.clone(),
+        };
+        let written = self.engine.inner.store.write(move |tx| {
+            let mut effects = Vec::new();
+            let mut failed = Vec::new();
+            let alone = inputs.len() == 1;
+            for input in inputs {
+                let retry = again(&input);
+                // One row with bad data must not hold all the others.
+                let done = match alone {
+                    true => core.handle(tx, input),
+                    false => tx.isolated(|tx| core.handle(tx, input)),
+                };
+                match done {
+                    Ok(handled) => effects.extend(handled.effects),
+                    Err(Failure::Refused(refusal)) if !alone => {
+                        tracing::warn!(%refusal, "what a run told was refused");
+                    }
+                    Err(failure) if !alone => {
+                        tracing::error!(%failure, "what a run told could not be written; trying again");
+                        failed.extend(retry);
+                    }
+                    Err(failure) => return Err(failure),
+                }
+            }
+            effects.extend(core.handle(tx, look)?.effects);
+            Ok((effects, failed, tx.last_event()?))
+        });
+        match written {
+            Ok((effects, failed, last)) => {
+                self.seen = last;
+                self.again.extend(failed);
+                self.wake_at = None;
+                for effect in effects {
+                    self.carry_out(effect);
+                }
+            }
+            Err(Failure::Refused(refusal)) => tracing::warn!(%refusal, "what a run told was refused"),
+            Err(Failure::Store(error)) => {
+                tracing::error!(%error, "the dispatcher can't write; trying again");
+                self.again.extend(kept);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, effect: Effect) {
+        match effect {
+            Effect::Start(spec) => self.start_run(*spec),
+            Effect::Stop { run, by_itself: true } => {
+                let at = Instant::now() + Duration::from_millis(self.options.grace_ms);
+                self.stop_later.entry(run).or_insert(at);
+            }
+            Effect::Stop { run, by_itself: false } => {
+                self.stop_later.remove(&run);
+                self.stop_run(&run);
+            }
+            Effect::Recover { run, process } => {
+                self.recovering += 1;
+                let (executors, send) = (self.executors.clone(), self.send.clone());
+                let grace = self.options.grace_ms;
+                tokio::task::spawn_blocking(move || {
+                    let recovery = executors.recover(&run, process.as_ref(), grace);
+                    // Where the dispatcher has ended, the next one finds the run again.
+                    let _ = send.send(Message::Recovered { run, recovery });
+                });
+            }
+            Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at))),
+        }
+    }
+
+    fn start_run(&mut self, spec: RunSpec) {
+        let run = spec.run.clone();
+        let send = Mutex::new(self.send.clone());
+        let tell = move |run: RunId, epoch: i64, report: Report| {
+            // Where the dispatcher has ended, the next one finds the run again.
+            let _ = lock(&send).send(Message::Report { run, epoch, report });
+        };
+        let reporter = Reporter::new(run.clone(), spec.epoch, Arc::new(tell));
+        let started = self.executors.start(spec, reporter.clone());
+        lock(&self.live).insert(run, Live { run: started, reporter });
+    }
+}
+
+/// An input that must not get lost when it can't be written.
+fn again(input: &Input) -> Option<Input> {
+    match input {
+        Input::Report { run, epoch, report } => {
+            Some(Input::Report { run: run.clone(), epoch: *epoch, report: report.clone() })
+        }
+        Input::Recovered { run, recovery } => {
+            Some(Input::Recovered { run: run.clone(), recovery: recovery.clone() })
+        }
+        Input::Begin { dispatcher, pid, slots, only } => Some(Input::Begin {
+            dispatcher: dispatcher.clone(),
+            pid: *pid,
+            slots: *slots,
+            only: only.clone(),
+        }),
+        Input::Suspend { dispatcher } => Some(Input::Suspend { dispatcher: dispatcher.clone() }),
+        Input::Command { .. } | Input::Look { .. } => None,
+    }
+}
+
+/// Renews the leases of all live runs, on a thread of its own, whatever the dispatcher is busy with.
+struct Lease {
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Lease {
+    fn start(engine: &Engine, id: &str, live: &Arc<Mutex<HashMap<RunId, Live>>>, renew_ms: u64) -> Lease {
+        let (end, ended) = channel::<()>();
+        let (engine, id, live) = (engine.clone(), id.to_owned(), live.clone());
+        let thread = std::thread::Builder::new().name("andon-lease".to_owned()).spawn(move || {
+            let every = Duration::from_millis(renew_ms.max(10));
+            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
+                renew(&engine, &id, &live);
+            }
+        });
+        if let Err(error) = &thread {
+            tracing::error!(%error, "no thread to renew leases");
+        }
+        Lease { end: Some(end), thread: thread.ok() }
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.end.take();
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("the lease thread ended in a fault of the program");
+        }
+    }
+}
+
+fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
+    let runs: Vec<(RunId, Millis)> =
+        lock(live).iter().map(|(run, l)| (run.clone(), l.reporter.active_at_ms())).collect();
+    if runs.is_empty() {
+        return;
+    }
+    let until = engine.now() + engine.inner.core.policy().lease_ms;
+    let id = id.to_owned();
+    let renewed = engine.inner.store.write_relaxed(move |tx| {
+        for (run, active) in runs {
+            tx.renew_lease(&run, &id, until, active)?;
+        }
+        Ok(())
+    });
+    if let Err(error) = renewed {
+        tracing::warn!(%error, "leases were not renewed");
+    }
+}

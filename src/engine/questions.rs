@@ -1,0 +1,210 @@
+//! Questions: asking blocks the task, answering resumes the same task, once (E47–E59).
+
+use serde_json::json;
+
+use super::act::{Act, data};
+use super::command::{AnswerText, QuestionRef};
+use super::settle::End;
+use crate::domain::id::IdKind;
+use crate::domain::text::shortened;
+use crate::domain::wait::{LOST_OPTIONS, check_question};
+use crate::domain::{
+    EventKind, IdRef, Ledger, Question, QuestionId, QuestionPurpose, Refusal, RunId, RunOutcome, Task,
+    TaskStatus, WaitState,
+};
+use crate::store::Failure;
+
+impl Act<'_, '_> {
+    /// The task asks: it becomes BLOCKED, its run is parked and holds no slot. A question that was open is
+    /// superseded.
+    pub(super) fn ask(
+        &mut self,
+        which: &IdRef,
+        text: &str,
+        options: &[String],
+        waits: bool,
+    ) -> Result<Question, Failure> {
+        check_question(text, options)?;
+        let mut ledger = self.open(which)?;
+        let task = ledger.task().clone();
+        let run = self.tx.active_run(task.seq)?;
+        let Some(mut run) = run.filter(|_| matches!(task.status, TaskStatus::Running | TaskStatus::Blocked))
+        else {
+            return Err(Refusal::state(
+                "not_running",
+                format!("task #{} is {}; only a task that runs can ask", task.seq, task.status),
+            )
+            .into());
+        };
+        if run.closing_as.is_some() {
+            return Err(Refusal::state(
+                "closing",
+                format!("task #{} is being stopped; its question would never be answered", task.seq),
+            )
+            .into());
+        }
+        self.close_question(&task, WaitState::Superseded)?;
+        let question = self.new_question(&task, QuestionPurpose::Clarify, text, options, Some(&run.id));
+        run.parked = true;
+        self.tx.update_run(&run)?;
+        let about = data([
+            ("question", json!(question.id)),
+            ("text", json!(shortened(text, 500))),
+            ("options", json!(options)),
+        ]);
+        let reason = shortened(text, 500);
+        if task.status == TaskStatus::Running {
+            ledger.step(TaskStatus::Blocked, EventKind::Asked, about, self.now, |t| {
+                t.blocked_reason = reason;
+                t.current_run_id = Some(run.id.clone());
+            })?;
+        } else {
+            ledger.edit(EventKind::Asked, about, self.now, |t| t.blocked_reason = reason);
+        }
+        self.tx.insert_question(task.seq, &question, waits)?;
+        self.save(ledger)?;
+        Ok(question)
+    }
+
+    pub(super) fn new_question(
+        &self,
+        task: &Task,
+        purpose: QuestionPurpose,
+        text: &str,
+        options: &[String],
+        run: Option<&RunId>,
+    ) -> Question {
+        Question {
+            id: QuestionId::from_random((self.random)()),
+            task_id: task.id.clone(),
+            run_id: run.cloned(),
+            purpose,
+            text: text.to_owned(),
+            options: options.to_vec(),
+            asked_by: match (purpose, task.lane()) {
+                (QuestionPurpose::Clarify, "") => self.actor.name().to_owned(),
+                (QuestionPurpose::Clarify, agent) => agent.to_owned(),
+                _ => "andon".to_owned(),
+            },
+            state: WaitState::Open,
+            answer: String::new(),
+            asked_at_ms: self.now,
+            closed_at_ms: None,
+        }
+    }
+
+    /// Closes the open question of a task, and one whose answer nobody read yet.
+    pub(super) fn close_question(&mut self, task: &Task, state: WaitState) -> Result<(), Failure> {
+        if !matches!(task.status, TaskStatus::Blocked | TaskStatus::Running) {
+            return Ok(());
+        }
+        let open = self.tx.open_question(task.seq)?;
+        let answered = self.tx.answered_question(task.seq)?;
+        for mut question in open.into_iter().chain(answered) {
+            question.state = state;
+            question.closed_at_ms = Some(self.now);
+            self.tx.update_question(&question)?;
+            let data = data([("question", json!(question.id)), ("state", json!(state))]);
+            self.note(EventKind::QuestionClosed, Some(task), None, data)?;
+        }
+        Ok(())
+    }
+
+    /// Takes an answer, once, and resumes the task in the same transaction.
+    pub(super) fn answer(&mut self, which: &QuestionRef, answer: &AnswerText) -> Result<Question, Failure> {
+        self.only_operator("answering a question")?;
+        let mut question = self.find_question(which)?;
+        let text = match answer {
+            AnswerText::Text(text) => question.accept(text)?,
+            AnswerText::Option(number) => {
+                let label = question.option(*number)?;
+                question.accept(&label)?
+            }
+        };
+        let ledger = self.open_id(&question.task_id)?;
+        question.answer = text;
+        question.state = WaitState::Consumed;
+        question.closed_at_ms = Some(self.now);
+        match question.purpose {
+            QuestionPurpose::Clarify => self.resume_answered(ledger, &mut question)?,
+            QuestionPurpose::Lost | QuestionPurpose::Orphan => {
+                self.tx.update_question(&question)?;
+                self.decide_lost(ledger, &question)?;
+            }
+        }
+        Ok(question)
+    }
+
+    fn find_question(&self, which: &QuestionRef) -> Result<Question, Failure> {
+        match which {
+            QuestionRef::Id(id) => {
+                let id = match IdRef::parse(id.as_str(), IdKind::Question)? {
+                    IdRef::Prefix(prefix) => match self.tx.questions_with_prefix(&prefix)?.as_slice() {
+                        [one] => QuestionId(one.clone()),
+                        [] => return Err(Refusal::not_found("question", id.as_str()).into()),
+                        many => return Err(Refusal::ambiguous("question", &prefix, many).into()),
+                    },
+                    _ => id.clone(),
+                };
+                self.tx.question(&id)?.ok_or_else(|| Refusal::not_found("question", id.as_str()).into())
+            }
+            QuestionRef::OfTask(task) => {
+                let task = self.tx.resolve(task)?;
+                if let Some(open) = self.tx.open_question(task.seq)? {
+                    return Ok(open);
+                }
+                // The last question says best why there is nothing to answer.
+                self.tx.questions_of(task.seq)?.pop().ok_or_else(|| {
+                    Refusal::state("no_question", format!("task #{} asks nothing", task.seq)).into()
+                })
+            }
+        }
+    }
+
+    fn resume_answered(&mut self, mut ledger: Ledger, question: &mut Question) -> Result<(), Failure> {
+        let seq = ledger.task().seq;
+        let waits = self.tx.asker_waits(&question.id)?;
+        let run = self.tx.active_run(seq)?;
+        let about =
+            data([("question", json!(question.id)), ("answer", json!(shortened(&question.answer, 500)))]);
+        match run {
+            // Its process asked and is about to end: the answer waits for that.
+            Some(run) if run.is_dispatched() && !waits => {
+                question.state = WaitState::Answered;
+                self.tx.update_question(question)?;
+                self.note(EventKind::Answered, Some(ledger.task()), None, about)
+            }
+            Some(run) => {
+                self.tx.update_question(question)?;
+                self.tx.deliver_answer(&question.id, &run.id)?;
+                self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
+                self.unpark(&mut ledger, run, EventKind::Answered)?;
+                self.save(ledger).map(|_| ())
+            }
+            None => {
+                self.tx.update_question(question)?;
+                self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
+                self.requeue(&mut ledger, EventKind::Answered, false)?;
+                self.save(ledger).map(|_| ())
+            }
+        }
+    }
+
+    /// What a person decided about a lost run.
+    fn decide_lost(&mut self, mut ledger: Ledger, question: &Question) -> Result<(), Failure> {
+        let about = data([("question", json!(question.id)), ("answer", json!(question.answer))]);
+        self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
+        if question.answer == LOST_OPTIONS[0] {
+            self.requeue(&mut ledger, EventKind::Unblocked, false)?;
+            return self.save(ledger).map(|_| ());
+        }
+        let run = self.new_run(ledger.task(), None)?;
+        self.step_running(&mut ledger, &run, EventKind::Taken)?;
+        self.tx.insert_run(ledger.task().seq, &run)?;
+        let end = match question.answer == LOST_OPTIONS[1] {
+            true => End::of(RunOutcome::Failed, "its worker died, and it was marked as failed"),
+            false => End::of(RunOutcome::Success, "its worker died, and it was marked as done"),
+        };
+        self.settle(ledger, run, end).map(|_| ())
+    }
+}

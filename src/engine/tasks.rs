@@ -1,0 +1,385 @@
+//! Making, changing and putting away tasks, and their dependencies.
+
+use serde_json::{Map, json};
+
+use super::act::{Act, data};
+use super::command::{NewTask, TaskEdit};
+use crate::domain::executor::{Program, Work};
+use crate::domain::task::{DEFAULT_BOARD, DEFAULT_MAX_RETRIES, DEFAULT_PRIORITY};
+use crate::domain::text::{self, TEXT_LIMIT};
+use crate::domain::time::SECOND_MS;
+use crate::domain::{Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
+use crate::store::Failure;
+
+impl Act<'_, '_> {
+    pub(super) fn create(&mut self, new: NewTask) -> Result<Task, Failure> {
+        let board = match &new.board {
+            Some(board) => text::word("board", board)?,
+            None => DEFAULT_BOARD.to_owned(),
+        };
+        self.tx.ensure_board(&board, self.now)?;
+        let executor = new.executor.map(|e| self.checked_executor(e)).transpose()?;
+        let parent = new.parent.as_ref().map(|p| self.tx.resolve(p)).transpose()?;
+        let task = Task {
+            seq: self.tx.next_task_seq()?,
+            id: self.task_id(),
+            board_id: board,
+            parent_task_id: parent.map(|p| p.id),
+            title: text::title(&new.title)?,
+            description: text::limited("description", &new.description, TEXT_LIMIT)?,
+            priority: text::priority(new.priority.unwrap_or(i64::from(DEFAULT_PRIORITY)))?,
+            labels: text::labels(&new.labels)?,
+            assignee: text::limited("assignee", new.assignee.trim(), text::LABEL_LIMIT)?,
+            source: text::limited("source", new.source.trim(), text::LABEL_LIMIT)?,
+            created_by: self.actor.name().to_owned(),
+            retry_max: new.retry_max,
+            max_retries: new.max_retries.unwrap_or(DEFAULT_MAX_RETRIES).max(new.retry_max),
+            dispatch: if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual },
+            executor,
+            review_required: new.review_required.unwrap_or(new.worktree),
+            worktree: if new.worktree { "wanted".to_owned() } else { String::new() },
+            timeout_seconds: new.timeout_seconds.map(positive_seconds).transpose()?,
+            not_before_ms: new.not_before_ms,
+            metadata: new.metadata,
+            ..Task::default()
+        };
+        let seq = task.seq;
+        let mut task = self.insert(Ledger::create(task, self.now))?;
+        for on in &new.after {
+            let on = self.tx.resolve(on)?;
+            task = self.add_dependency(seq, &on)?;
+        }
+        match new.start {
+            true => self.start_new(task),
+            false => Ok(task),
+        }
+    }
+
+    pub(super) fn checked_executor(&self, executor: Executor) -> Result<Executor, Failure> {
+        match &executor.work {
+            Work::Command { command: Program::Argv(argv) }
+                if argv.first().is_none_or(|p| p.trim().is_empty()) =>
+            {
+                return Err(
+                    Refusal::invalid("command", "a command needs a program; write it after --").into()
+                );
+            }
+            Work::Command { command: Program::Shell(line) } if line.trim().is_empty() => {
+                return Err(Refusal::invalid("command", "a command can't be empty").into());
+            }
+            Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
+                return Err(Refusal::invalid("command", "a command can't hold a NUL character").into());
+            }
+            Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
+                let known = self.policy.tools.join(", ");
+                let refusal =
+                    Refusal::invalid("tool_name", format!("there is no tool `{name}`; known are {known}"));
+                return Err(refusal.with_code("unknown_tool").into());
+            }
+            Work::Agent { name, .. } => {
+                text::word("agent", name)?;
+                if let Some(agents) = &self.policy.agents
+                    && !agents.contains(name)
+                {
+                    let known = match agents.is_empty() {
+                        true => "none are configured; `andon config path` shows where".to_owned(),
+                        false => format!("configured are {}", agents.join(", ")),
+                    };
+                    let refusal = Refusal::invalid("agent", format!("there is no agent `{name}`; {known}"));
+                    return Err(refusal.with_code("unknown_agent").into());
+                }
+            }
+            _ => {}
+        }
+        if let Some(cwd) = &executor.cwd
+            && (!cwd.starts_with('/') || cwd.contains('\0'))
+        {
+            return Err(Refusal::invalid(
+                "cwd",
+                format!("the folder `{}` is not absolute", text::one_line(cwd)),
+            )
+            .into());
+        }
+        for (name, value) in &executor.env {
+            let bad = name.is_empty()
+                || name.contains(['=', '\0'])
+                || value.as_ref().is_some_and(|v| v.contains('\0'));
+            if bad {
+                return Err(Refusal::invalid(
+                    "env",
+                    format!("`{}` is no name of a variable", text::one_line(name)),
+                )
+                .into());
+            }
+        }
+        Ok(executor)
+    }
+
+    pub(super) fn copy(&mut self, of: &IdRef) -> Result<Task, Failure> {
+        let of = self.tx.resolve(of)?;
+        let mut metadata = Map::new();
+        metadata.insert("copy_of".to_owned(), json!(of.id));
+        let task = Task {
+            seq: self.tx.next_task_seq()?,
+            id: self.task_id(),
+            board_id: of.board_id,
+            parent_task_id: of.parent_task_id,
+            title: of.title,
+            description: of.description,
+            priority: of.priority,
+            labels: of.labels,
+            assignee: of.assignee,
+            source: of.source,
+            created_by: self.actor.name().to_owned(),
+            max_retries: of.max_retries,
+            retry_max: of.retry_max,
+            dispatch: of.dispatch,
+            executor: of.executor,
+            review_required: of.review_required,
+            worktree: if of.worktree.is_empty() { String::new() } else { "wanted".to_owned() },
+            timeout_seconds: of.timeout_seconds,
+            metadata,
+            ..Task::default()
+        };
+        self.insert(Ledger::create(task, self.now))
+    }
+
+    pub(super) fn edit(
+        &mut self,
+        which: &IdRef,
+        edit: TaskEdit,
+        if_version: Option<i64>,
+    ) -> Result<Task, Failure> {
+        let mut ledger = self.open(which)?;
+        let task = ledger.task().clone();
+        if let Some(version) = if_version
+            && version != task.version
+        {
+            return Err(Refusal::state(
+                "stale_version",
+                format!(
+                    "task #{} changed meanwhile (version {} now, {version} when you looked); look again and repeat",
+                    task.seq, task.version
+                ),
+            )
+            .with_detail(json!({ "version": task.version }))
+            .into());
+        }
+        let title = edit.title.as_deref().map(text::title).transpose()?;
+        let description =
+            edit.description.as_deref().map(|d| text::limited("description", d, TEXT_LIMIT)).transpose()?;
+        let priority = edit.priority.map(text::priority).transpose()?;
+        let labels = edit.labels.as_deref().map(text::labels).transpose()?;
+        let short = |field: &'static str, value: &Option<String>| {
+            value.as_deref().map(|v| text::limited(field, v.trim(), text::LABEL_LIMIT)).transpose()
+        };
+        let (assignee, source) = (short("assignee", &edit.assignee)?, short("source", &edit.source)?);
+        let board = edit.board.as_deref().map(|b| text::word("board", b)).transpose()?;
+        if let Some(board) = &board {
+            self.tx.ensure_board(board, self.now)?;
+        }
+        if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
+            return Err(Refusal::state(
+                "run_is_live",
+                format!("task #{} is running; what it runs with can be changed when it has ended", task.seq),
+            )
+            .into());
+        }
+        if edit.executor.is_some() && task.status == TaskStatus::Queued && edit.executor == Some(None) {
+            return Err(Refusal::state(
+                "queued",
+                format!(
+                    "task #{} is queued for the dispatcher; cancel it, or copy it as a manual card",
+                    task.seq
+                ),
+            )
+            .into());
+        }
+        let executor = match edit.executor {
+            Some(Some(executor)) => Some(Some(self.checked_executor(executor)?)),
+            other => other,
+        };
+        let timeout = match edit.timeout_seconds {
+            Some(Some(seconds)) => Some(Some(positive_seconds(seconds)?)),
+            other => other,
+        };
+        ledger.edit(EventKind::Edited, Map::new(), self.now, |t| {
+            set(&mut t.title, title);
+            set(&mut t.description, description);
+            set(&mut t.priority, priority);
+            set(&mut t.labels, labels);
+            set(&mut t.assignee, assignee);
+            set(&mut t.source, source);
+            set(&mut t.board_id, board);
+            set(&mut t.max_retries, edit.max_retries);
+            set(&mut t.retry_max, edit.retry_max);
+            set(&mut t.timeout_seconds, timeout);
+            set(&mut t.not_before_ms, edit.not_before_ms);
+            set(&mut t.review_required, edit.review_required);
+            if let Some(executor) = executor {
+                t.dispatch = if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual };
+                t.executor = executor;
+            }
+            t.max_retries = t.max_retries.max(t.retry_max);
+        });
+        self.save(ledger)
+    }
+
+    pub(super) fn depend(&mut self, which: &IdRef, on: &IdRef) -> Result<Task, Failure> {
+        let task = self.tx.resolve(which)?;
+        let on = self.tx.resolve(on)?;
+        if !matches!(task.status, TaskStatus::Pending | TaskStatus::Queued) {
+            return Err(Refusal::state(
+                "already_claimed",
+                format!(
+                    "task #{} is {} already; only one that is pending or queued can be made to wait",
+                    task.seq, task.status
+                ),
+            )
+            .into());
+        }
+        self.add_dependency(task.seq, &on)
+    }
+
+    /// Makes a task wait for `on`, checked for cycles over the whole graph (W3).
+    fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
+        let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
+        if let Some(path) = closes {
+            let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
+            return Err(Refusal::state(
+                "cycle",
+                format!("task #{seq} can't need #{}: it would close the cycle {}", on.seq, path.join(" → ")),
+            )
+            .with_detail(json!({ "path": path }))
+            .into());
+        }
+        let mut ledger = self.open_seq(seq)?;
+        if self.tx.add_dependency(seq, on.seq)? {
+            let open = on.status != TaskStatus::Success;
+            let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
+            ledger.edit(EventKind::DependencyAdded, data, self.now, |t| {
+                t.open_predecessors += u32::from(open);
+                if open {
+                    t.deadline_ms = None;
+                }
+            });
+        }
+        self.save(ledger)
+    }
+
+    pub(super) fn undepend(&mut self, which: &IdRef, on: &IdRef) -> Result<Task, Failure> {
+        let ledger = self.open(which)?;
+        let on = self.tx.resolve(on)?;
+        let seq = ledger.task().seq;
+        if !self.tx.remove_dependency(seq, on.seq)? {
+            return Err(
+                Refusal::state("no_dependency", format!("task #{seq} does not need #{}", on.seq)).into()
+            );
+        }
+        self.freed(ledger, &on, EventKind::DependencyRemoved)
+    }
+
+    /// Takes one open predecessor from a task, and queues a step that waited only for it.
+    pub(super) fn freed(&mut self, mut ledger: Ledger, on: &Task, kind: EventKind) -> Result<Task, Failure> {
+        let was_open = kind == EventKind::PredecessorDone || on.status != TaskStatus::Success;
+        let now = self.now;
+        let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
+        ledger.edit(kind, data, now, |t| {
+            t.open_predecessors = t.open_predecessors.saturating_sub(u32::from(was_open));
+            if t.open_predecessors == 0 && t.status == TaskStatus::Queued {
+                start_clock(t, now);
+            }
+        });
+        let task = ledger.task();
+        if let Some(workflow) = task.workflow_id.clone()
+            && task.status == TaskStatus::Pending
+            && task.open_predecessors == 0
+        {
+            let workflow = self.workflow(&workflow)?;
+            if workflow.started && !workflow.status.is_closed() {
+                self.queue_step(&mut ledger)?;
+            }
+        }
+        self.save(ledger)
+    }
+
+    pub(super) fn archive(&mut self, which: &IdRef) -> Result<Task, Failure> {
+        let mut ledger = self.open(which)?;
+        let task = ledger.task();
+        if !task.status.is_settled() {
+            return Err(Refusal::state(
+                "not_settled",
+                format!("task #{} is {}; only what has ended can be put away", task.seq, task.status),
+            )
+            .into());
+        }
+        let now = self.now;
+        ledger.edit(EventKind::Archived, Map::new(), now, |t| t.archived_at_ms = Some(now));
+        self.save(ledger)
+    }
+
+    /// Hides a task; what happened stays (C20). What waited for it is freed and told (W7).
+    pub(super) fn delete(&mut self, which: &IdRef) -> Result<Task, Failure> {
+        let task = self.tx.resolve(which)?;
+        if task.archived_at_ms.is_some() {
+            return Ok(task);
+        }
+        if self.tx.active_run(task.seq)?.is_some() {
+            return Err(Refusal::state(
+                "run_is_live",
+                format!("task #{} is running; cancel it first: andon cancel {}", task.seq, task.seq),
+            )
+            .into());
+        }
+        let succeeded = task.status == TaskStatus::Success;
+        let mut ledger = Ledger::open(task);
+        let cancelled = !ledger.task().status.is_settled();
+        if cancelled {
+            self.cancel_open(&mut ledger, "deleted", false)?;
+        }
+        let seq = ledger.task().seq;
+        let mut freed = Vec::new();
+        if !succeeded && ledger.task().workflow_id.is_none() {
+            for next in self.tx.needed_by(seq)? {
+                self.tx.remove_dependency(next, seq)?;
+                let next = self.open_seq(next)?;
+                freed.push(next.task().seq);
+                self.freed(next, ledger.task(), EventKind::DependencyRemoved)?;
+            }
+        }
+        let now = self.now;
+        let data = data([("deleted", json!(true)), ("freed", json!(freed))]);
+        ledger.edit(EventKind::Archived, data, now, |t| t.archived_at_ms = Some(now));
+        let task = self.save(ledger)?;
+        if cancelled {
+            self.after_settling(&task)?;
+        }
+        Ok(task)
+    }
+}
+
+/// Sets the clock of an attempt that begins to wait for its run now.
+pub(super) fn start_clock(task: &mut Task, now: i64) {
+    task.deadline_ms = match task.timeout_seconds {
+        Some(seconds) if task.open_predecessors == 0 && !task.held => {
+            Some(now + i64::from(seconds) * SECOND_MS)
+        }
+        _ => None,
+    };
+}
+
+fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {
+    match seconds {
+        0 => Err(Refusal::invalid(
+            "timeout_seconds",
+            "a timeout is at least one second; leave it out for none",
+        )),
+        seconds => Ok(seconds),
+    }
+}
+
+fn set<T>(field: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *field = value;
+    }
+}

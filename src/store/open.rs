@@ -1,0 +1,159 @@
+//! Opening: the file is ours alone (0600, in a 0700 folder where we make the folder), on a local file system,
+//! of a schema that we know; older ones are migrated forward in one transaction.
+
+use rusqlite::{Connection, OpenFlags};
+use std::fs::{DirBuilder, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::StoreError;
+
+/// "Andn": marks the file as ours.
+const APPLICATION_ID: i64 = 0x416e_646e;
+
+const MIGRATIONS: &[&str] = &[include_str!("../../assets/migrations/0001_first.sql")];
+
+/// The newest schema that this program knows.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// What a commit promises.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// What anybody was told survives a power cut.
+    #[default]
+    Full,
+    /// Faster; the last moments may be lost to a power cut, never to a crash of the program.
+    Normal,
+}
+
+/// How to open a store.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// What a commit promises.
+    pub durability: Durability,
+}
+
+/// The path of a companion of the database, such as `andon.db-turn`.
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
+}
+
+/// Makes the file where there is none, and answers with a connection to a database of the present schema.
+pub(super) fn open(path: &Path, options: Options) -> Result<Connection, StoreError> {
+    make_file(path)?;
+    refuse_network(path)?;
+    let mut connection = connect(path, options)?;
+    migrate(&mut connection, path).map_err(|error| error.at(path))?;
+    Ok(connection)
+}
+
+/// Another connection for writing.
+fn connect(path: &Path, options: Options) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| StoreError::from(e).at(path))?;
+    prepare(&connection).map_err(|e| StoreError::from(e).at(path))?;
+    set_synchronous(&connection, options.durability).map_err(|e| StoreError::from(e).at(path))?;
+    Ok(connection)
+}
+
+/// A read-only connection.
+pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = Connection::open_with_flags(path, flags).map_err(|e| StoreError::from(e).at(path))?;
+    connection.busy_timeout(Duration::from_secs(10)).map_err(|e| StoreError::from(e).at(path))?;
+    connection.set_prepared_statement_cache_capacity(64);
+    connection.execute_batch("PRAGMA mmap_size = 268435456;").map_err(|e| StoreError::from(e).at(path))?;
+    Ok(connection)
+}
+
+fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.set_prepared_statement_cache_capacity(128);
+    let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if mode != "wal" {
+        connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()))?;
+    }
+    connection
+        .execute_batch("PRAGMA foreign_keys = ON; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;")
+}
+
+/// Can only change between transactions.
+pub(super) fn set_synchronous(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+    connection.execute_batch(match durability {
+        Durability::Full => "PRAGMA synchronous = FULL",
+        Durability::Normal => "PRAGMA synchronous = NORMAL",
+    })
+}
+
+fn make_file(path: &Path) -> Result<(), StoreError> {
+    let fault = |source| StoreError::File { path: path.to_owned(), source };
+    if path.is_dir() {
+        return Err(fault(std::io::Error::other("it is a folder")));
+    }
+    if path.exists() {
+        return Ok(());
+    }
+    if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
+        let io = |source| StoreError::File { path: folder.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+    }
+    // The descriptor is closed before SQLite opens the file: closing it later would drop SQLite's locks.
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(fault)?;
+    Ok(())
+}
+
+fn refuse_network(path: &Path) -> Result<(), StoreError> {
+    #[cfg(target_os = "linux")]
+    {
+        let folder = path.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        // Where it can't be told, SQLite itself will say what is wrong with the file.
+        if let Ok(found) = rustix::fs::statfs(folder) {
+            let kind = match found.f_type as u64 & 0xffff_ffff {
+                0x6969 => "NFS",
+                0xff53_4d42 | 0xfe53_4d42 | 0x517b => "SMB",
+                0x0102_1997 => "9P",
+                0x5346_414f => "AFS",
+                0x0bd0_0bd0 => "Lustre",
+                0x00c3_6400 => "Ceph",
+                _ => return Ok(()),
+            };
+            return Err(StoreError::Network { path: path.to_owned(), kind: kind.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let version = user_version(connection)?;
+    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if version == SCHEMA_VERSION && application == APPLICATION_ID {
+        return Ok(());
+    }
+    if application != APPLICATION_ID && (application != 0 || version != 0 || has_tables(connection)?) {
+        return Err(StoreError::Foreign(path.to_owned()));
+    }
+    let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have migrated while this one waited for its turn.
+    let version = user_version(&tx)?;
+    if version > SCHEMA_VERSION {
+        return Err(StoreError::Newer { path: path.to_owned(), found: version, known: SCHEMA_VERSION });
+    }
+    for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
+        tx.execute_batch(migration)?;
+    }
+    tx.pragma_update(None, "application_id", APPLICATION_ID)?;
+    tx.pragma_update(None, "user_version", SCHEMA_VERSION)?;
+    tx.commit()?;
+    Ok(())
+}
+
+fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("PRAGMA user_version", [], |row| row.get(0))
+}
+
+fn has_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.query_row("SELECT EXISTS (SELECT 1 FROM sqlite_schema)", [], |row| row.get(0))
+}

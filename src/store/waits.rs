@@ -1,0 +1,149 @@
+//! Questions and their answers.
+
+use rusqlite::{OptionalExtension, params};
+
+use super::error::Failure;
+use super::rows::{self, question_columns, to_json};
+use super::runs::Delivery;
+use super::writer::{Tx, View};
+use crate::domain::{Question, QuestionId, RunId};
+
+impl View<'_> {
+    /// One question.
+    pub fn question(&self, id: &QuestionId) -> Result<Option<Question>, Failure> {
+        let sql = concat!("SELECT ", question_columns!(), " FROM waits WHERE id = ?1 AND kind = 'question'");
+        Ok(self.connection.prepare_cached(sql)?.query_row([id.as_str()], rows::question).optional()?)
+    }
+
+    /// The full ids that start like this.
+    pub fn questions_with_prefix(&self, prefix: &str) -> Result<Vec<String>, Failure> {
+        self.ids_with_prefix("SELECT id FROM waits WHERE id >= ?1 AND id < ?2 ORDER BY id LIMIT 6", prefix)
+    }
+
+    /// The open question of a task.
+    pub fn open_question(&self, task_seq: i64) -> Result<Option<Question>, Failure> {
+        let sql = concat!(
+            "SELECT ",
+            question_columns!(),
+            " FROM waits INDEXED BY waits_open
+             WHERE task_seq = ?1 AND kind = 'question' AND state = 'open'"
+        );
+        Ok(self.connection.prepare_cached(sql)?.query_row([task_seq], rows::question).optional()?)
+    }
+
+    /// The question of a task that is answered and not yet read by it.
+    pub fn answered_question(&self, task_seq: i64) -> Result<Option<Question>, Failure> {
+        let sql =
+            concat!("SELECT ", question_columns!(), " FROM waits WHERE task_seq = ?1 AND state = 'answered'");
+        Ok(self.connection.prepare_cached(sql)?.query_row([task_seq], rows::question).optional()?)
+    }
+
+    /// Whether whoever asked lives on and waits for the answer.
+    pub fn asker_waits(&self, id: &QuestionId) -> Result<bool, Failure> {
+        let sql = "SELECT asker_waits FROM waits WHERE id = ?1";
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([id.as_str()], |row| row.get(0))
+            .optional()?
+            .unwrap_or(false))
+    }
+
+    /// All questions of a task, the first one first.
+    pub fn questions_of(&self, task_seq: i64) -> Result<Vec<Question>, Failure> {
+        let sql = concat!(
+            "SELECT ",
+            question_columns!(),
+            " FROM waits WHERE task_seq = ?1 ORDER BY asked_at_ms, id"
+        );
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_map([task_seq], rows::question)?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
+    /// Open questions with number, title and board of their tasks, oldest first.
+    pub fn open_questions(
+        &self,
+        board: Option<&str>,
+    ) -> Result<Vec<(Question, i64, String, String)>, Failure> {
+        let sql = concat!(
+            "SELECT ",
+            question_columns!(),
+            ", tasks.seq, tasks.title, tasks.board_id
+             FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
+             WHERE kind = 'question' AND state = 'open' AND (?1 IS NULL OR tasks.board_id = ?1)
+               AND tasks.archived_at_ms IS NULL
+             ORDER BY waits.asked_at_ms, waits.id"
+        );
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement
+            .query_map([board], |row| Ok((rows::question(row)?, row.get(11)?, row.get(12)?, row.get(13)?)))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
+    /// The answer that the next run of a task is to get.
+    pub fn undelivered_answer(&self, task_seq: i64) -> Result<Option<Delivery>, Failure> {
+        let sql = "SELECT id, body, answer FROM waits INDEXED BY waits_undelivered
+                   WHERE task_seq = ?1 AND state = 'consumed' AND delivered_to IS NULL
+                   ORDER BY closed_at_ms DESC LIMIT 1";
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .query_row([task_seq], |row| {
+                Ok(Delivery { id: QuestionId(row.get(0)?), question: row.get(1)?, answer: row.get(2)? })
+            })
+            .optional()?)
+    }
+}
+
+impl Tx<'_> {
+    /// Writes a new question.
+    pub fn insert_question(
+        &self,
+        task_seq: i64,
+        question: &Question,
+        asker_waits: bool,
+    ) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO waits (id, kind, purpose, task_seq, task_id, run_id, body, options, asked_by,
+                   asker_waits, state, asked_at_ms)
+                 VALUES (?1, 'question', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            )?
+            .execute(params![
+                question.id.as_str(),
+                question.purpose.as_str(),
+                task_seq,
+                question.task_id.as_str(),
+                question.run_id.as_ref().map(RunId::as_str),
+                question.text,
+                to_json(&question.options)?,
+                question.asked_by,
+                asker_waits,
+                question.state.as_str(),
+                question.asked_at_ms,
+            ])?;
+        Ok(())
+    }
+
+    /// Writes where a question stands, and its answer.
+    pub fn update_question(&self, question: &Question) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached("UPDATE waits SET state = ?2, answer = ?3, closed_at_ms = ?4 WHERE id = ?1")?
+            .execute(params![
+                question.id.as_str(),
+                question.state.as_str(),
+                question.answer,
+                question.closed_at_ms
+            ])?;
+        Ok(())
+    }
+
+    /// Notes which run was given an answer: each is given once.
+    pub fn deliver_answer(&self, question: &QuestionId, run: &RunId) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached("UPDATE waits SET delivered_to = ?2 WHERE id = ?1")?
+            .execute([question.as_str(), run.as_str()])?;
+        Ok(())
+    }
+}

@@ -1,0 +1,200 @@
+//! The registry: which tools there are, and one way to call each of them.
+
+use serde_json::{Map, Value, json};
+
+use super::context::ToolContext;
+use super::error::ToolError;
+use super::params::Params;
+use super::shape::Shape;
+use super::{clarify, exec, files, names, task, workflow};
+use crate::domain::definition::{Vocabulary, nearest};
+use crate::domain::text::{one_line, shortened};
+
+/// All tools.
+const SHAPES: &[&Shape] =
+    &[&exec::EXEC, &files::READ, &files::WRITE, &clarify::CLARIFY, &task::TASK, &workflow::WORKFLOW];
+
+/// The tools, and what names their calls may use.
+#[derive(Debug, Clone, Default)]
+pub struct Registry {
+    agents: Option<Vec<String>>,
+}
+
+/// One line in answer to one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The reply as JSON on one line, without the line break.
+    pub line: String,
+    /// 0, or the exit code of the error.
+    pub exit_code: u8,
+}
+
+impl Registry {
+    /// A registry that checks names of agents against these; `None` = they are not known.
+    pub fn new(agents: Option<Vec<String>>) -> Self {
+        Self { agents }
+    }
+
+    /// All tools.
+    pub fn shapes(&self) -> &'static [&'static Shape] {
+        SHAPES
+    }
+
+    /// What definitions of workflows may name.
+    pub fn vocabulary(&self) -> Vocabulary<'_> {
+        Vocabulary { tools: names(), agents: self.agents.as_deref() }
+    }
+
+    /// All tools with their schemas, as a model is told of them.
+    pub fn describe(&self) -> Value {
+        let tools = SHAPES.iter().map(|shape| {
+            json!({
+                "name": shape.name,
+                "description": shape.description(),
+                "risk": shape.risk.as_str(),
+                "input_schema": shape.schema(),
+            })
+        });
+        Value::Array(tools.collect())
+    }
+
+    /// Carries out one call, `{"tool": NAME, …parameters}`. A `correlation_id` is for the reply and ignored here.
+    pub fn call(&self, ctx: &ToolContext, call: &Map<String, Value>) -> Result<Value, ToolError> {
+        let shape = match call.get("tool") {
+            Some(Value::String(name)) => find(name)?,
+            _ => {
+                let known = names().join(", ");
+                return Err(ToolError::invalid(
+                    "missing_tool",
+                    format!("a call needs `tool`: one of {known}"),
+                ));
+            }
+        };
+        let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
+        let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
+        self.run(ctx, shape, &params)
+    }
+
+    /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
+    /// process and a question of their own as steps, and are not carried out here.
+    pub fn call_step(
+        &self,
+        name: &str,
+        params: &Map<String, Value>,
+        ctx: &ToolContext,
+    ) -> Result<String, ToolError> {
+        match name {
+            "exec" | "clarify" => {
+                let message = format!("a step's {name} is carried out by its executor, not by the registry");
+                Err(ToolError::invalid("not_a_plain_step", message))
+            }
+            _ => Ok(as_text(name, self.run(ctx, find(name)?, params)?)),
+        }
+    }
+
+    /// Reads one line of JSON, carries out the call in it, and answers with one line.
+    pub fn answer(&self, ctx: &ToolContext, line: &str) -> Answer {
+        let (result, correlation) = match serde_json::from_str::<Value>(line) {
+            Ok(Value::Object(call)) => (self.call(ctx, &call), call.get("correlation_id").cloned()),
+            Ok(_) => {
+                let message = "a call is a JSON object such as {\"tool\":\"task\",\"action\":\"list\"}";
+                (Err(ToolError::invalid("invalid_json", message)), None)
+            }
+            Err(error) => {
+                let message = format!("the call is not JSON: {error}");
+                (Err(ToolError::invalid("invalid_json", message)), None)
+            }
+        };
+        let exit_code = result.as_ref().err().map_or(0, |error| error.class.exit_code());
+        Answer { line: reply(&result, correlation.as_ref()).to_string(), exit_code }
+    }
+
+    fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
+        let params = Params::read(shape, params)?;
+        match shape.name {
+            "exec" => exec::call(&ctx.cwd, &params),
+            "read_file" => files::read(&ctx.folder()?, &params),
+            "write_file" => files::write(&ctx.folder()?, &params),
+            "clarify" => clarify::call(ctx, &params),
+            "task" => task::call(ctx, self.agents.as_deref(), &params),
+            _ => workflow::call(ctx, self.vocabulary(), &params),
+        }
+    }
+}
+
+/// A reply: `{"ok":true,"result":…}` or `{"ok":false,"error":{"code","message","detail"?}}`, with the call's
+/// correlation id where it had one.
+pub fn reply(result: &Result<Value, ToolError>, correlation: Option<&Value>) -> Value {
+    let mut reply = match result {
+        Ok(value) => json!({ "ok": true, "result": value }),
+        Err(error) => json!({ "ok": false, "error": error.to_json() }),
+    };
+    if let Some(id) = correlation {
+        reply["correlation_id"] = id.clone();
+    }
+    reply
+}
+
+/// The tool with this name.
+pub fn find(name: &str) -> Result<&'static Shape, ToolError> {
+    SHAPES.iter().find(|shape| shape.name == name).copied().ok_or_else(|| {
+        let hint = nearest(name, names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let shown = shortened(&one_line(name), 40);
+        let message = format!("there is no tool `{shown}`; known are {}{hint}", names().join(", "));
+        ToolError::invalid("unknown_tool", message).with_detail(json!({ "tools": names() }))
+    })
+}
+
+/// What a step keeps as its result: the text of a file, a sentence about a write, else the JSON.
+pub(super) fn as_text(name: &str, result: Value) -> String {
+    match (name, &result) {
+        ("read_file", result) => result["content"].as_str().unwrap_or_default().to_owned(),
+        ("write_file", result) => {
+            format!("wrote {} bytes to {}", result["bytes"], result["path"].as_str().unwrap_or_default())
+        }
+        (_, result) => result.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_described_and_its_actions_know_only_declared_fields() {
+        let mut listed: Vec<&str> = SHAPES.iter().map(|shape| shape.name).collect();
+        assert_eq!(listed.len(), names().len());
+        listed.retain(|name| !names().contains(name));
+        assert!(listed.is_empty(), "{listed:?}");
+        for shape in SHAPES {
+            assert!(!shape.actions.is_empty() && !shape.about.is_empty());
+            let mut used: Vec<&str> = Vec::new();
+            for action in shape.actions {
+                for name in action.needs.iter().chain(action.takes) {
+                    assert!(shape.field(name).is_some(), "{} {} {name}", shape.name, action.name);
+                    used.push(name);
+                }
+            }
+            for field in shape.fields {
+                assert!(used.contains(&field.name), "{}: nothing takes {}", shape.name, field.name);
+            }
+            let schema = shape.schema();
+            assert_eq!(schema["additionalProperties"], json!(false));
+            for required in schema["required"].as_array().unwrap() {
+                assert!(schema["properties"].get(required.as_str().unwrap()).is_some());
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_is_one_object_with_the_callers_correlation_id() {
+        let fault = Err(ToolError::invalid("unknown_tool", "no"));
+        let told = reply(&fault, Some(&json!("c-1"))).to_string();
+        assert_eq!(
+            told,
+            r#"{"ok":false,"error":{"code":"unknown_tool","message":"no"},"correlation_id":"c-1"}"#
+        );
+        assert_eq!(reply(&Ok(json!(1)), None).to_string(), r#"{"ok":true,"result":1}"#);
+        assert!(find("taks").unwrap_err().message.contains("did you mean `task`?"));
+    }
+}
