@@ -11,3 +11,4 @@ pub mod domain;
 pub mod engine;
 pub mod store;
 pub mod tools;
+pub mod tui;

@@ -71,7 +71,7 @@ pub enum Purpose {
     /// A card is made; it is selected when it is there.
     Create,
     /// A card is edited, by the form or a key.
-    Edit(Undo),
+    Edit(Box<Undo>),
     /// An edit is taken back.
     TakeBack(i64),
     /// A question is answered.
@@ -265,7 +265,7 @@ impl App {
 
     /// The time as a clock shows it, with the day where it is not today.
     pub fn clock(&self, at: Millis) -> String {
-        let read = |ms| jiff::Timestamp::from_millisecond(ms).map(|stamp| stamp.to_zoned(self.zone.clone()));
+        let read = |ms| jiff::Timestamp::from_millisecond(ms).map(|stamp| stamp.to_zoned_datetime(self.zone.clone()));
         match (read(at), read(self.now)) {
             (Ok(then), Ok(now)) if then.date() == now.date() => then.strftime("%H:%M:%S").to_string(),
             (Ok(then), _) => then.strftime("%Y-%m-%d %H:%M:%S").to_string(),

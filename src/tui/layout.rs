@@ -18,6 +18,9 @@ const ROOMY: u16 = 24;
 /// The panel stands beside the board from this width on.
 const PANEL_FROM: u16 = 96;
 
+/// From this height on a blank line stands below the first one.
+const AIRY_FROM: u16 = 28;
+
 /// The parts of the screen; a part that has no room is empty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Screen {
@@ -64,20 +67,23 @@ pub fn screen(app: &App) -> Screen {
     if height >= 9 {
         screen.header = take_top(&mut left);
     }
-    if let Some(panel) = &app.detail {
-        if panel.full || width < PANEL_FROM {
-            screen.panel = left;
-            return screen;
-        }
-        let wide = (u32::from(width) * 46 / 100).clamp(44, 110) as u16;
-        screen.panel = Rect { x: left.right() - wide, width: wide, ..left };
-        left.width -= wide;
+    let panel = match &app.detail {
+        None => 0,
+        Some(panel) if panel.full || width < PANEL_FROM => width,
+        Some(_) => (u32::from(width) * 46 / 100).clamp(44, 110) as u16,
+    };
+    if panel < width && fitting(app, width - panel) < app.columns.len() && height >= 5 {
+        screen.strip = take_top(&mut left);
+    } else if height >= AIRY_FROM {
+        take_top(&mut left);
     }
-    if fitting(app, left.width) < app.columns.len() && height >= 5 {
-        screen.strip = Rect { height: 1, ..left };
-        left = Rect { y: left.y + 1, height: left.height.saturating_sub(1), ..left };
+    if panel > 0 {
+        screen.panel = Rect { x: left.right() - panel, width: panel, ..left };
+        left.width -= panel;
     }
-    screen.board = left;
+    if left.width > 0 {
+        screen.board = left;
+    }
     screen
 }
 

@@ -26,7 +26,9 @@ fn steady(text: String) -> String {
     let mut out = String::with_capacity(text.len());
     for grapheme in text.graphemes(true) {
         let kept = grapheme.split('\u{200d}').next().unwrap_or(grapheme);
-        out.extend(kept.chars().filter(|c| !matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}')));
+        let most = if kept.width() > 2 { 1 } else { usize::MAX };
+        let steady = |c: &char| !matches!(c, '\u{fe0e}' | '\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}');
+        out.extend(kept.chars().filter(steady).take(most));
     }
     out
 }

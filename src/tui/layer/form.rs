@@ -340,7 +340,7 @@ impl FormLayer {
         let undo = Undo { task: before.id.clone(), seq: before.seq, edit: back };
         let task = IdRef::Full(before.id.0.clone());
         let command = Command::Edit { task, edit: Box::new(edit), if_version: Some(before.version) };
-        Ok(Some((command, Purpose::Edit(undo))))
+        Ok(Some((command, Purpose::Edit(Box::new(undo)))))
     }
 
     fn labels(&self) -> Vec<String> {

@@ -70,14 +70,14 @@ fn on_card(app: &mut App, action: Action, card: &Card, effects: &mut Vec<Effect>
     let seq = card.seq;
     let mut go = |app: &mut App, to: TaskStatus| {
         if let Ok(found) = moves::to(card, to) {
-            begin_move(app, &card.id, found, false, effects);
+            begin_move(app, &card.id, found, effects);
         }
     };
     match action {
         Action::Grab => grab::pick_up(app, card),
         Action::MoveLeft | Action::MoveRight => {
             if let Ok(found) = offer::side_step(card, action == Action::MoveRight) {
-                begin_move(app, &card.id, found, true, effects);
+                begin_move(app, &card.id, found, effects);
             }
         }
         Action::Retry => go(app, TaskStatus::Queued),
@@ -110,19 +110,14 @@ fn on_card(app: &mut App, action: Action, card: &Card, effects: &mut Vec<Effect>
     }
 }
 
-/// Asks what a move needs, then makes it. With `careful`, a cancel by a side step is confirmed.
-pub fn begin_move(app: &mut App, id: &TaskId, found: Move, careful: bool, effects: &mut Vec<Effect>) {
+/// Asks what a move needs, then makes it.
+pub fn begin_move(app: &mut App, id: &TaskId, found: Move, effects: &mut Vec<Effect>) {
     let Some(seq) = app.card(id).map(|card| card.seq) else { return };
     let then = Then::Move(id.clone(), found.to);
     let heading = format!("#{seq} → {}", found.to.as_str().to_uppercase());
-    let slip = careful && found.to == TaskStatus::Cancelled;
     app.moving = Some((id.clone(), found.to));
     match found.needs {
-        Needs::Nothing if !slip => send_move(app, id, found.to, None, effects),
-        Needs::Nothing => {
-            let asks = format!("Cancel #{seq}?");
-            app.layers.push(Layer::Confirm(ConfirmLayer { heading, asks, then }));
-        }
+        Needs::Nothing => send_move(app, id, found.to, None, effects),
         Needs::Confirmation => {
             let asks = found.asks.to_owned();
             app.layers.push(Layer::Confirm(ConfirmLayer { heading, asks, then }));
@@ -166,7 +161,7 @@ fn set_priority(app: &mut App, card: &Card, priority: u8, effects: &mut Vec<Effe
     let undo = Undo { task: card.id.clone(), seq: card.seq, edit: edit(card.priority) };
     let task = IdRef::Full(card.id.0.clone());
     let command = Command::Edit { task, edit: Box::new(edit(priority)), if_version: None };
-    app.send(command, Purpose::Edit(undo), effects);
+    app.send(command, Purpose::Edit(Box::new(undo)), effects);
     // Shown at once, so that a second press counts on from here; the next read confirms it.
     if let Some(place) = app.places.get(&card.id).copied() {
         app.snapshot.cards[place].priority = priority;
@@ -211,7 +206,7 @@ pub fn edited(
     let undo = Undo { task: task.id.clone(), seq: task.seq, edit: back };
     let id = IdRef::Full(task.id.0.clone());
     let command = Command::Edit { task: id, edit: Box::new(edit), if_version: Some(task.version) };
-    app.send(command, Purpose::Edit(undo), effects);
+    app.send(command, Purpose::Edit(Box::new(undo)), effects);
 }
 
 fn open(app: &mut App, tab: Tab) {

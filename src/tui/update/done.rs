@@ -40,7 +40,7 @@ fn carried_out(
         }
         Purpose::Edit(undo) => {
             close_form(app, request);
-            app.undo.push(undo);
+            app.undo.push(*undo);
         }
         Purpose::TakeBack(seq) => app.notices.say(format!("#{seq} is as it was before"), app.now),
         Purpose::Move(id) => {

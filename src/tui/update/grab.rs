@@ -48,7 +48,7 @@ fn carry(app: &mut App, right: bool) {
 fn drop_card(app: &mut App, effects: &mut Vec<Effect>) {
     let Some(grab) = app.grab.take() else { return };
     match grab.pending() {
-        Some(found) => acts::begin_move(app, &grab.task, found.clone(), false, effects),
+        Some(found) => acts::begin_move(app, &grab.task, found.clone(), effects),
         None => refresh(app),
     }
 }

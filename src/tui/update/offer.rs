@@ -5,6 +5,7 @@ use crate::domain::{Card, Move, TaskStatus, moves};
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::detail::Tab;
+use crate::tui::layer::Layer;
 use crate::tui::select::next_lamp;
 
 /// The words for an action that is possible now, or why it is not.
@@ -86,6 +87,13 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             }),
             _ => Err("only the log is followed and wrapped".to_owned()),
         },
+        Action::FormSend | Action::FormNext => match app.layers.last() {
+            Some(Layer::Form(form)) if action == Action::FormNext && !form.open => Ok("all fields".to_owned()),
+            Some(Layer::Form(form)) if action == Action::FormSend && form.before.is_none() => {
+                Ok("make it".to_owned())
+            }
+            _ => label(),
+        },
         Action::Zoom if app.detail.as_ref().is_some_and(|detail| detail.full) => {
             Ok("beside the board".to_owned())
         }
@@ -93,12 +101,13 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
     }
 }
 
-/// The nearest permitted column to the left or right of where the card is.
+/// The nearest permitted column to the left or right of where the card is. A cancel is never a step aside: it has
+/// a key of its own.
 pub fn side_step(card: &Card, right: bool) -> Result<Move, String> {
-    let permitted = moves::permitted(card);
+    let permitted = moves::permitted(card).into_iter().filter(|found| found.to != TaskStatus::Cancelled);
     let found = match right {
-        true => permitted.into_iter().filter(|found| found.to > card.status).min_by_key(|found| found.to),
-        false => permitted.into_iter().filter(|found| found.to < card.status).max_by_key(|found| found.to),
+        true => permitted.filter(|found| found.to > card.status).min_by_key(|found| found.to),
+        false => permitted.filter(|found| found.to < card.status).max_by_key(|found| found.to),
     };
     found.ok_or_else(|| {
         let side = if right { "right" } else { "left" };

@@ -21,7 +21,10 @@ const TWO_FROM: u16 = 84;
 /// Draws the dialogue; gives the cursor while a text is typed.
 pub fn draw(app: &App, answer: &AnswerLayer, buffer: &mut Buffer) -> Option<Position> {
     let (width, height) = app.size;
-    let area = pen::centred(app, (width - width.min(8) / 4).min(120), height.saturating_sub(4).clamp(height.min(8), 30), buffer);
+    // A sliver of the board beside or around the dialogue would only be noise.
+    let wide = if width < 128 { width } else { 120 };
+    let high = if height < 20 { height.saturating_sub(1) } else { (height - 4).min(30) };
+    let area = pen::centred(app, wide, high.max(1), buffer);
     let all = answer.done + answer.left(app);
     let title = vec![
         span(app, Role::Title, "answer"),
@@ -52,7 +55,7 @@ pub fn draw(app: &App, answer: &AnswerLayer, buffer: &mut Buffer) -> Option<Posi
     let right = Rect { x: left.right() + 3, width: inside.width - left.width - 3, ..inside };
     context(app, answer, left, buffer);
     for y in inside.top()..inside.bottom() {
-        buffer.set_span(left.right() + 1, y, &span(app, Role::Rule, "│"), 1);
+        pen::put_span(buffer, left.right() + 1, y, &span(app, Role::Rule, "│"), 1);
     }
     choices(app, answer, right, buffer)
 }
@@ -179,7 +182,7 @@ fn typed(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) -> Op
     if answer.takes_text() && y < bottom {
         if !answer.question.options.is_empty() && y + 2 < bottom {
             let role = if answer.typing { Role::Accent } else { Role::Dim };
-            buffer.set_span(area.x, y + 1, &span(app, role, "  or type an answer:"), area.width);
+            pen::put_span(buffer, area.x, y + 1, &span(app, role, "  or type an answer:"), area.width);
             y += 2;
         }
         let count = answer.typed();
@@ -188,12 +191,12 @@ fn typed(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) -> Op
         let last = bottom.saturating_sub(1);
         let x = area.right().saturating_sub(counter.len() as u16);
         if last > y {
-            buffer.set_span(x, last, &span(app, role, counter), area.width);
+            pen::put_span(buffer, x, last, &span(app, role, counter), area.width);
         }
         let field = Rect { x: area.x + 2, y, width: area.width.saturating_sub(2), height: last.saturating_sub(y).max(1) };
         if answer.typing {
             for y in field.top()..field.bottom() {
-                buffer.set_span(area.x, y, &span(app, Role::Accent, "▌"), 1);
+                pen::put_span(buffer, area.x, y, &span(app, Role::Accent, "▌"), 1);
             }
         }
         let style = app.theme.style(Role::Input);

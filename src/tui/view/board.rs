@@ -30,20 +30,24 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
     }
 }
 
+/// The column whose box stands; none while the keyboard belongs to the panel.
 fn focus_of(app: &App, places: &[Place]) -> Option<usize> {
+    if app.detail.is_some() {
+        return None;
+    }
     places.iter().position(|place| app.columns[place.index].status == app.focus)
 }
 
 fn rule(app: &App, place: &Place, buffer: &mut Buffer) {
     let style = app.theme.style(Role::Rule);
     for y in place.outer.top()..place.outer.bottom() {
-        buffer.set_string(place.outer.x, y, "│", style);
+        pen::put_text(buffer, place.outer.x, y, "│", style);
     }
 }
 
 fn column(app: &App, place: &Place, buffer: &mut Buffer) {
     let column = &app.columns[place.index];
-    let focus = column.status == app.focus;
+    let focus = column.status == app.focus && app.detail.is_none();
     let faded = app.grab.as_ref().is_some_and(|grab| !grab.allows(column.status));
     let seen = layout::cards_in(app, column, place.cards);
     let top = seen.first().map_or(0, |(row, _)| *row);
@@ -81,11 +85,13 @@ fn heading(
         Span::raw(" "),
         Span::styled(column.status.as_str().to_uppercase(), name_style),
     ];
-    let mut aside = Vec::new();
-    if above > 0 {
-        aside.push(span(app, Role::Dim, format!("↑{above}  ")));
+    let room = usize::from(place.head.width.saturating_sub(2));
+    let mut aside = vec![span(app, Role::Dim, column.cards.len().to_string())];
+    // How many are above is said where the name of the column keeps its room.
+    let arrow = span(app, Role::Dim, format!("↑{above}  "));
+    if above > 0 && pen::span_width(&title) + pen::span_width(&aside) + arrow.width() + 3 <= room {
+        aside.insert(0, arrow);
     }
-    aside.push(span(app, Role::Dim, column.cards.len().to_string()));
     let foot = match below {
         0 => Vec::new(),
         n => vec![span(app, Role::Dim, format!("↓ {n} more"))],
@@ -94,11 +100,10 @@ fn heading(
         let edge = app.theme.style(Role::Accent);
         return Frame { edge, title, aside, foot }.draw(place.outer, buffer);
     }
-    let room = usize::from(place.head.width.saturating_sub(2));
     let head = spread(title, aside, room);
-    buffer.set_line(place.head.x + 1, place.head.y, &head, room as u16);
+    pen::put_line(buffer, place.head.x + 1, place.head.y, &head, room as u16);
     let foot = spread(Vec::new(), foot, room);
-    buffer.set_line(place.head.x + 1, place.outer.bottom() - 1, &foot, room as u16);
+    pen::put_line(buffer, place.head.x + 1, place.outer.bottom() - 1, &foot, room as u16);
 }
 
 /// Draws the cards that are in view; gives how many are wholly drawn.
@@ -116,7 +121,7 @@ fn cards(app: &App, column: &Column, place: &Place, seen: &[(usize, u16)], buffe
         if held || app.selected.as_ref() == Some(&card.id) {
             let mark = app.theme.style(if held { Role::Held } else { Role::Accent });
             for y in area.top()..area.bottom() {
-                buffer.set_string(area.x, y, "▌", mark.remove_modifier(Modifier::REVERSED));
+                pen::put_text(buffer, area.x, y, "▌", mark.remove_modifier(Modifier::REVERSED));
             }
         }
         y += *height + 1;
@@ -152,7 +157,7 @@ fn strip(app: &App, screen: &Screen, buffer: &mut Buffer) {
         spans.push(span(app, role, name));
     }
     let line = Line::from(pen::cut_spans(spans, usize::from(screen.strip.width)));
-    buffer.set_line(screen.strip.x, screen.strip.y, &line, screen.strip.width);
+    pen::put_line(buffer, screen.strip.x, screen.strip.y, &line, screen.strip.width);
 }
 
 /// What an empty board says, in three lines.

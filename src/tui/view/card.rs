@@ -2,7 +2,7 @@
 
 use ratatui::text::{Line, Span};
 
-use super::pen::{span, spread};
+use super::pen::{span, span_width, spread};
 use crate::domain::lamp::{Lamp, lamp};
 use crate::domain::time::{Millis, running_time, short_age};
 use crate::domain::{Card, Dispatch, Lamp as DomainLamp, TaskStatus, WorkflowStatus};
@@ -125,8 +125,12 @@ fn situation(app: &App, card: &Card, room: usize) -> Vec<Line<'static>> {
             let error = if card.error.trim().is_empty() { "failed" } else { &card.error };
             let mut rows = said(Role::Danger, "✗", error, 2);
             if card.retry_count > 0 {
-                let tries = format!("retry {} of {}", card.retry_count, card.max_retries);
-                rows.push(spread(Vec::new(), vec![span(app, Role::Dim, tries)], room));
+                let tries = vec![span(app, Role::Dim, format!("{} of {}", card.retry_count, card.max_retries))];
+                let left = rows.pop().map(|line| line.spans).unwrap_or_default();
+                match span_width(&left) + span_width(&tries) < room {
+                    true => rows.push(spread(left, tries, room)),
+                    false => rows.extend([Line::from(left), spread(Vec::new(), tries, room)]),
+                }
             }
             rows
         }

@@ -32,10 +32,9 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
             span(app, Role::Dim, format!(" #{} ", card.seq)),
             span(app, Role::Title, clean(&card.title)),
         ];
-        let foot = pen::keys(app, &[Action::NextTab, Action::Zoom, Action::Close]);
-        Frame { edge: app.theme.style(Role::Accent), title, aside: Vec::new(), foot }.draw(screen.panel, buffer);
+        Frame { edge: app.theme.style(Role::Accent), title, aside: Vec::new(), foot: Vec::new() }.draw(screen.panel, buffer);
         let tabs = tabs(app, panel.tab);
-        buffer.set_line(body.x, screen.panel.y + 1, &tabs, body.width);
+        pen::put_line(buffer, body.x, screen.panel.y + 1, &tabs, body.width);
     }
     match panel.tab {
         Tab::Log => log::draw(app, body, buffer),
@@ -46,7 +45,7 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
             let below = lines.len().saturating_sub(top + usize::from(body.height));
             if below > 0 && screen.panel.height >= 5 {
                 let more = span(app, Role::Dim, format!(" ↓ {below} more "));
-                buffer.set_span(body.x, screen.panel.bottom() - 1, &more, body.width);
+                pen::put_span(buffer, body.x, screen.panel.bottom() - 1, &more, body.width);
             }
         }
     }

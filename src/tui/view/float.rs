@@ -48,7 +48,7 @@ pub fn confirm(app: &App, confirm: &ConfirmLayer, buffer: &mut Buffer) -> Option
 
 /// How to quit while runs are going.
 pub fn quit(app: &App, buffer: &mut Buffer) -> Option<Position> {
-    let area = pen::centred(app, 58, 8, buffer);
+    let area = pen::centred(app, 58, 7, buffer);
     let count = app.own_runs();
     let title = match count {
         1 => "a run is going".to_owned(),
@@ -95,9 +95,9 @@ pub fn boards(app: &App, layer: &BoardsLayer, buffer: &mut Buffer) -> Option<Pos
         right.push(span(app, Role::Dim, format!("{:>4} open", board.open)));
         let y = inside.y + (at - top) as u16;
         if chosen {
-            buffer.set_span(inside.x.saturating_sub(1), y, &span(app, Role::Accent, "▌"), 1);
+            pen::put_span(buffer, inside.x.saturating_sub(1), y, &span(app, Role::Accent, "▌"), 1);
         }
-        buffer.set_line(inside.x, y, &spread(left, right, usize::from(inside.width)), inside.width);
+        pen::put_line(buffer, inside.x, y, &spread(left, right, usize::from(inside.width)), inside.width);
     }
     None
 }

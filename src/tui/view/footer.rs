@@ -24,7 +24,7 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) -> Option<Position>
         return None;
     }
     let line = key_line(app, usize::from(screen.footer.width));
-    buffer.set_line(screen.footer.x, screen.footer.y, &line, screen.footer.width);
+    pen::put_line(buffer, screen.footer.x, screen.footer.y, &line, screen.footer.width);
     // Where there is only one line, what is typed or was said takes the place of the keys.
     let alone = screen.message.is_empty();
     let area = if alone { screen.footer } else { screen.message };
@@ -43,7 +43,7 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) -> Option<Position>
     }
     let room = usize::from(area.width.saturating_sub(2));
     let line = Line::from(pen::cut_spans(spans, room));
-    buffer.set_line(area.x + 1, area.y, &line, room as u16);
+    pen::put_line(buffer, area.x + 1, area.y, &line, room as u16);
     None
 }
 
@@ -86,8 +86,8 @@ fn filter_line(
         None => span(app, Role::Dim, format!("{shown} shown")),
     };
     let wide = (pen::span_width(std::slice::from_ref(&aside)) as u16).min(area.width.saturating_sub(14));
-    buffer.set_span(area.x + 1, area.y, &span(app, Role::Key, "/"), 1);
-    buffer.set_span(area.right().saturating_sub(wide + 1), area.y, &aside, wide);
+    pen::put_span(buffer, area.x + 1, area.y, &span(app, Role::Key, "/"), 1);
+    pen::put_span(buffer, area.right().saturating_sub(wide + 1), area.y, &aside, wide);
     let field = Rect { x: area.x + 3.min(area.width), width: area.width.saturating_sub(wide + 6), ..area };
     search.field.draw(field, buffer, app.theme.style(Role::Input))
 }
@@ -101,7 +101,7 @@ pub fn trouble(app: &App, buffer: &mut Buffer) {
         let line = Line::from(pen::cut_spans(vec![span(app, Role::Danger, clean(&notice.text))], usize::from(width)));
         let y = height.saturating_sub(1);
         pen::clear(Rect::new(0, y, width, 1.min(height)), buffer);
-        buffer.set_line(0, y, &line, width);
+        pen::put_line(buffer, 0, y, &line, width);
         return;
     }
     let parts: Vec<String> = notice.text.lines().map(clean).collect();
@@ -144,7 +144,9 @@ fn key_line(app: &App, width: usize) -> Line<'static> {
         used += wide;
     }
     if let Some(last) = last {
-        left.push(Span::raw("   "));
+        if !left.is_empty() {
+            left.push(Span::raw("   "));
+        }
         left.extend(last);
     }
     let mut spans = vec![Span::raw(" ")];

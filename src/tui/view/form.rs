@@ -28,20 +28,14 @@ pub fn draw(app: &App, form: &FormLayer, buffer: &mut Buffer) -> Option<Position
         Some(task) => format!("edit #{}", task.seq),
         None => "new card".to_owned(),
     };
-    let actions: &[Action] = match form.open {
-        true => &[Action::FormSend, Action::FormNext, Action::FormLeave],
-        false => &[Action::FormSend, Action::FormNext],
-    };
-    let mut foot = pen::keys(app, actions);
+    let mut foot = pen::keys(app, &[Action::FormSend, Action::FormNext, Action::FormLeave]);
     if form.sending {
         foot = vec![span(app, Role::Dim, "saving…")];
-    } else if !form.open {
-        foot = quick_foot(app);
     } else if form.focus == Slot::Description {
         foot = pen::keys(app, &[Action::FormNext, Action::FormLeave]);
         let second = app.keymap.labels(Action::FormSend).into_iter().nth(1).unwrap_or_default();
         foot.insert(0, span(app, Role::Rule, " · "));
-        foot.insert(0, span(app, Role::Dim, " save"));
+        foot.insert(0, span(app, Role::Dim, if form.before.is_some() { " save" } else { " make it" }));
         foot.insert(0, span(app, Role::Key, second));
     }
     Frame {
@@ -77,20 +71,6 @@ pub fn draw(app: &App, form: &FormLayer, buffer: &mut Buffer) -> Option<Position
     cursor
 }
 
-fn quick_foot(app: &App) -> Vec<Span<'static>> {
-    let key = |action| app.keymap.first(action).unwrap_or_default();
-    vec![
-        span(app, Role::Key, key(Action::FormSend)),
-        span(app, Role::Dim, " make it"),
-        span(app, Role::Rule, " · "),
-        span(app, Role::Key, key(Action::FormNext)),
-        span(app, Role::Dim, " all fields"),
-        span(app, Role::Rule, " · "),
-        span(app, Role::Key, key(Action::FormLeave)),
-        span(app, Role::Dim, " leave"),
-    ]
-}
-
 fn rows(slot: Slot) -> u16 {
     if slot == Slot::Description { DESCRIPTION_ROWS } else { 1 }
 }
@@ -106,15 +86,15 @@ fn field(app: &App, form: &FormLayer, slot: Slot, line: Rect, buffer: &mut Buffe
     let x = line.x + LABEL;
     let room = line.width.saturating_sub(LABEL);
     if focus {
-        buffer.set_span(line.x.saturating_sub(1), line.y, &span(app, Role::Accent, "▌"), 1);
+        pen::put_span(buffer, line.x.saturating_sub(1), line.y, &span(app, Role::Accent, "▌"), 1);
     }
-    buffer.set_span(line.x, line.y, &span(app, role, slot.title()), LABEL);
+    pen::put_span(buffer, line.x, line.y, &span(app, role, slot.title()), LABEL);
     let area = Rect { x, width: room, ..line };
     if let Some(field) = form.field(slot) {
         let cursor = field.draw(area, buffer, app.theme.style(Role::Input));
         if field.is_blank() {
             let hint = crate::tui::text::cut(slot.hint(), usize::from(room)).into_owned();
-            buffer.set_span(x, line.y, &span(app, Role::Placeholder, hint), room);
+            pen::put_span(buffer, x, line.y, &span(app, Role::Placeholder, hint), room);
         }
         return focus.then_some(cursor);
     }
@@ -122,7 +102,7 @@ fn field(app: &App, form: &FormLayer, slot: Slot, line: Rect, buffer: &mut Buffe
         Slot::Priority => priority(app, form.priority, focus),
         _ => yes_no(app, form, focus),
     };
-    buffer.set_line(x, line.y, &Line::from(spans), room);
+    pen::put_line(buffer, x, line.y, &Line::from(spans), room);
     None
 }
 

@@ -18,14 +18,16 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
         return;
     }
     let left = name(app);
-    let middle = counts(app);
     let right = dispatching(app);
     let width = usize::from(area.width);
+    let long = counts(app, true);
+    let needed = pen::span_width(&left) + pen::span_width(&long) + pen::span_width(&right) + 6;
+    let middle = if needed <= width { long } else { counts(app, false) };
     let (left_width, middle_width, right_width) =
         (pen::span_width(&left), pen::span_width(&middle), pen::span_width(&right));
     let place = |spans: Vec<Span<'static>>, x: usize, room: usize, buffer: &mut Buffer| {
         let line = ratatui::text::Line::from(pen::cut_spans(spans, room));
-        buffer.set_line(area.x + x as u16, area.y, &line, room as u16);
+        pen::put_line(buffer, area.x + x as u16, area.y, &line, room as u16);
     };
     // The counts stand in the middle where there is room, else after the name; who dispatches goes first.
     let with_right = left_width + middle_width + right_width + 6 <= width;
@@ -54,7 +56,8 @@ fn name(app: &App) -> Vec<Span<'static>> {
     spans
 }
 
-fn counts(app: &App) -> Vec<Span<'static>> {
+/// How many run, need a person, failed; without `words`, only lamps have theirs.
+fn counts(app: &App, words: bool) -> Vec<Span<'static>> {
     let cards = app.snapshot.cards.iter().filter(|card| !card.archived);
     let (mut running, mut needing, mut failed) = (0, 0, 0);
     for card in cards {
@@ -79,7 +82,8 @@ fn counts(app: &App) -> Vec<Span<'static>> {
             spans.push(Span::raw("   "));
         }
         spans.push(span(app, sign, glyph));
-        spans.push(span(app, role, format!(" {count} {word}")));
+        let text = if words || role == Role::Lamp { format!(" {count} {word}") } else { format!(" {count}") };
+        spans.push(span(app, role, text));
     }
     spans
 }

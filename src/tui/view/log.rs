@@ -16,7 +16,7 @@ pub fn draw(app: &App, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (head, body) = (Rect { height: 1, ..area }, Rect { y: area.y + 1, height: area.height - 1, ..area });
-    buffer.set_line(head.x, head.y, &state(app, usize::from(head.width)), head.width);
+    pen::put_line(buffer, head.x, head.y, &state(app, usize::from(head.width)), head.width);
     pen::lines(&visible(app, usize::from(body.width), usize::from(body.height)), body, buffer);
 }
 

@@ -1,7 +1,7 @@
 //! Small drawing tools: lines with a left and a right part, boxes, words cut to cells.
 
 use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
+use ratatui::layout::{Position, Rect};
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
@@ -62,7 +62,28 @@ pub fn spread(left: Vec<Span<'static>>, right: Vec<Span<'static>>, cells: usize)
 /// Draws lines from the top of an area; what does not fit is left out.
 pub fn lines(lines: &[Line], area: Rect, buffer: &mut Buffer) {
     for (row, line) in lines.iter().take(usize::from(area.height)).enumerate() {
-        buffer.set_line(area.x, area.y + row as u16, line, area.width);
+        put_line(buffer, area.x, area.y + row as u16, line, area.width);
+    }
+}
+
+/// Draws a line at a cell; nothing where that is outside of the screen.
+pub fn put_line(buffer: &mut Buffer, x: u16, y: u16, line: &Line, cells: u16) {
+    if buffer.area.contains(Position::new(x, y)) {
+        buffer.set_line(x, y, line, cells);
+    }
+}
+
+/// Draws a span at a cell; nothing where that is outside of the screen.
+pub fn put_span(buffer: &mut Buffer, x: u16, y: u16, span: &Span, cells: u16) {
+    if buffer.area.contains(Position::new(x, y)) {
+        buffer.set_span(x, y, span, cells);
+    }
+}
+
+/// Draws a text at a cell; nothing where that is outside of the screen.
+pub fn put_text(buffer: &mut Buffer, x: u16, y: u16, text: impl AsRef<str>, style: Style) {
+    if buffer.area.contains(Position::new(x, y)) {
+        buffer.set_string(x, y, text, style);
     }
 }
 
@@ -86,21 +107,21 @@ impl Frame<'_> {
         }
         let (left, right, top, bottom) = (area.x, area.right() - 1, area.y, area.bottom() - 1);
         let across = "─".repeat(usize::from(area.width) - 2);
-        buffer.set_string(left, top, format!("╭{across}╮"), self.edge);
-        buffer.set_string(left, bottom, format!("╰{across}╯"), self.edge);
+        put_text(buffer, left, top, format!("╭{across}╮"), self.edge);
+        put_text(buffer, left, bottom, format!("╰{across}╯"), self.edge);
         for y in top + 1..bottom {
-            buffer.set_string(left, y, "│", self.edge);
-            buffer.set_string(right, y, "│", self.edge);
+            put_text(buffer, left, y, "│", self.edge);
+            put_text(buffer, right, y, "│", self.edge);
         }
         let room = usize::from(area.width.saturating_sub(4));
         let aside = in_edge(&self.aside, room);
         let title = in_edge(&self.title, room.saturating_sub(aside.width() + 1));
-        buffer.set_line(left + 1, top, &title, area.width - 2);
+        put_line(buffer, left + 1, top, &title, area.width - 2);
         let x = right.saturating_sub(aside.width() as u16);
-        buffer.set_line(x, top, &aside, area.width - 2);
+        put_line(buffer, x, top, &aside, area.width - 2);
         let foot = in_edge(&self.foot, room);
         let x = right.saturating_sub(foot.width() as u16);
-        buffer.set_line(x, bottom, &foot, area.width - 2);
+        put_line(buffer, x, bottom, &foot, area.width - 2);
     }
 }
 
@@ -129,14 +150,14 @@ pub fn centred(app: &App, wide: u16, high: u16, buffer: &mut Buffer) -> Rect {
 /// Empties an area, and a wide character that its left edge would halve.
 pub fn clear(area: Rect, buffer: &mut Buffer) {
     if area.x > 0 {
-        for y in area.top()..area.bottom() {
+        for y in area.top()..area.bottom().min(buffer.area.bottom()) {
             let cell = &mut buffer[(area.x - 1, y)];
             if width(cell.symbol()) > 1 {
                 cell.set_symbol(" ");
             }
         }
     }
-    Clear.render(area, buffer);
+    Clear.render(area.intersection(buffer.area), buffer);
 }
 
 /// The inside of a box: without its edges and with a blank at both sides.
