@@ -13,3 +13,4 @@ pub mod engine;
 pub mod process;
 pub mod store;
 pub mod tools;
+pub mod tui;

@@ -1,5 +1,6 @@
 //! Executors as the engine meets them: a spec goes in, reports come out, real processes run in between.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says so by panicking")]
 
 use andon::agents::{AgentConfig, LocalExecutors, NoTools, Settings, StepCall, StepReply, StepTools, log};
 use andon::domain::{Executor, Program, RunId, RunOutcome, TaskId, Work};
@@ -9,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// Executors on a runtime of their own, with a folder for logs.
@@ -44,7 +45,7 @@ impl House {
 
     fn spec(&self, run: &str, work: Work) -> RunSpec {
         RunSpec {
-            run: RunId(run.into()),
+            run: run_id(run),
             task: TaskId("t_abc".into()),
             seq: 12,
             epoch: 3,
@@ -81,6 +82,11 @@ impl House {
     fn run(&self, spec: RunSpec) -> Ending {
         self.start(spec).1.ending()
     }
+}
+
+/// An id that the same test in another process does not have at the same time.
+fn run_id(name: &str) -> RunId {
+    RunId(format!("{name}_{}", std::process::id()))
 }
 
 struct Reports {
@@ -156,7 +162,7 @@ fn a_process_is_told_what_it_works_for_and_nothing_that_is_not_its_business() {
     let printed = house.run(spec).result;
     for wanted in [
         "ANDON_TASK_ID=t_abc",
-        "ANDON_RUN_ID=r_env",
+        &format!("ANDON_RUN_ID={}", run_id("r_env")),
         "ANDON_SEQ=12",
         "ANDON_EPOCH=3",
         "ANDON_ATTEMPT=1",
@@ -239,7 +245,7 @@ fn stopping_ends_the_tree_and_is_reported_once() {
     let ending = reports.ending();
     assert_eq!((ending.outcome, ending.exit_signal), (RunOutcome::Failed, Some(15)));
     assert!(ending.survivors.is_empty());
-    let recovery = house.executors.recover(&RunId("r_stop".into()), None, 0);
+    let recovery = house.executors.recover(&run_id("r_stop"), None, 0);
     assert_eq!(recovery, Recovery::Dead { killed: 0 });
 }
 
@@ -311,13 +317,15 @@ fn act(house: &House, run: &str, script: &str, stop: Option<u64>) -> Ending {
     let (live, reports) = house.start(spec);
     reports.started();
     if let Some(grace_ms) = stop {
+        let until = Instant::now() + Duration::from_secs(30);
         while !log::read(&log_file).unwrap().ends_with(b"ready\n") {
+            assert!(Instant::now() < until, "it never got ready");
             std::thread::park_timeout(Duration::from_millis(2));
         }
         live.stop(grace_ms);
     }
     let ending = reports.ending();
-    assert_eq!(house.executors.recover(&RunId(run.into()), None, 0), Recovery::Dead { killed: 0 });
+    assert_eq!(house.executors.recover(&run_id(run), None, 0), Recovery::Dead { killed: 0 });
     ending
 }
 

@@ -1,5 +1,6 @@
 //! Real processes: what they print, how they end, and that nobody who comes from them is left.
 #![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test that can not go on says so by panicking")]
 
 use andon::process::{
     Child, Environment, Finished, Identity, Launch, LaunchError, LogFile, Proof, Stopper, identity, log,
@@ -11,8 +12,17 @@ use std::time::{Duration, Instant};
 
 const TAG: &str = "ANDON_RUN_ID";
 
-/// A shell line as a run of its own, known by a tag that no other test has.
+/// A tag that no other test has, nor the same test in another process at the same time.
+fn unique(tag: &str) -> String {
+    format!("{tag}_{}", std::process::id())
+}
+
+/// A shell line as a run of its own.
 fn shell(line: &str, tag: &str) -> Launch {
+    tagged(line, &unique(tag))
+}
+
+fn tagged(line: &str, tag: &str) -> Launch {
     Launch::new(["/bin/sh", "-c", line], Environment::allowed()).tagged(TAG, tag)
 }
 
@@ -138,6 +148,13 @@ fn a_pipe_that_a_background_process_holds_open_does_not_hold_the_run() {
     assert_eq!(finished.exit.stdout_head, "done");
     assert_eq!(finished.proof, Proof::Dead { killed: 1 });
     assert!(begun.elapsed() < Duration::from_secs(100));
+}
+
+#[test]
+fn a_background_process_that_never_stops_printing_does_not_hold_the_run() {
+    let finished = run(shell("yes & yes >&2 & echo done", "r_yes"));
+    assert_eq!(finished.exit.code, Some(0));
+    assert_eq!(finished.proof, Proof::Dead { killed: 2 });
 }
 
 #[test]
@@ -267,7 +284,7 @@ fn dead_orphans_are_reaped_when_a_run_ends() {
     // The grandchild loses its parent, then dies while the run goes on.
     let line = format!("sh -c 'sleep 0.05 & echo $! > {}'; sleep 0.3", file.display());
     let finished = run(shell(&line, "r_zombie"));
-    assert_eq!(finished.proof, Proof::Dead { killed: 0 });
+    assert!(matches!(finished.proof, Proof::Dead { .. }));
     assert!(is_gone(pid_in(&file)));
 }
 
@@ -354,7 +371,7 @@ fn helper_that_holds_a_run() {
         "cd {folder}; setsid sh -c 'echo $$ > escapee; exec sleep 1000' >/dev/null 2>&1 & \
          (trap '' TERM; echo $$ > member.new; mv member.new member; exec sleep 1000) & sleep 1000"
     );
-    run_with(shell(&line, &std::env::var("TEST_HOLDER_TAG").unwrap()), |child| {
+    run_with(tagged(&line, &std::env::var("TEST_HOLDER_TAG").unwrap()), |child| {
         fs::write(Path::new(&folder).join("leader"), format!("{}\n", child.identity().pid)).unwrap();
     });
 }
@@ -365,7 +382,7 @@ fn orphaned_run(tag: &str) -> (tempfile::TempDir, Identity, Identity) {
     let mut holder = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "helper_that_holds_a_run", "--nocapture"])
         .env("TEST_HOLDER_FOLDER", folder.path())
-        .env("TEST_HOLDER_TAG", tag)
+        .env("TEST_HOLDER_TAG", unique(tag))
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -381,17 +398,17 @@ fn orphaned_run(tag: &str) -> (tempfile::TempDir, Identity, Identity) {
 #[test]
 fn what_is_left_of_a_run_whose_holder_was_killed_is_ended() {
     let (_folder, leader, escapee) = orphaned_run("r_recover");
-    let proof = recover(Some(&leader), (TAG, "r_recover"), Duration::from_millis(200));
+    let proof = recover(Some(&leader), (TAG, &unique("r_recover")), Duration::from_millis(200));
     assert!(matches!(proof, Proof::Dead { killed } if killed >= 3), "{proof:?}");
     assert!(!leader.still_runs() && !escapee.still_runs());
-    let again = recover(Some(&leader), (TAG, "r_recover"), Duration::from_millis(200));
+    let again = recover(Some(&leader), (TAG, &unique("r_recover")), Duration::from_millis(200));
     assert_eq!(again, Proof::Dead { killed: 0 });
 }
 
 #[test]
 fn a_run_whose_process_was_never_recorded_is_found_by_its_tag() {
     let (_folder, leader, escapee) = orphaned_run("r_unrecorded");
-    let proof = recover(None, (TAG, "r_unrecorded"), Duration::from_millis(200));
+    let proof = recover(None, (TAG, &unique("r_unrecorded")), Duration::from_millis(200));
     assert!(matches!(proof, Proof::Dead { killed } if killed >= 3), "{proof:?}");
     assert!(!leader.still_runs() && !escapee.still_runs());
 }
@@ -402,9 +419,15 @@ fn a_process_that_only_has_the_recorded_number_gets_no_signal() {
     let alive = Identity::of(stranger.id().cast_signed()).unwrap();
 
     let recycled = Identity { start_ticks: alive.start_ticks - 1, ..alive.clone() };
-    assert_eq!(recover(Some(&recycled), (TAG, "r_recycled"), Duration::ZERO), Proof::Dead { killed: 0 });
+    assert_eq!(
+        recover(Some(&recycled), (TAG, &unique("r_recycled")), Duration::ZERO),
+        Proof::Dead { killed: 0 }
+    );
     let before_the_boot = Identity { boot_id: "another".into(), ..alive.clone() };
-    assert_eq!(recover(Some(&before_the_boot), (TAG, "r_boot"), Duration::ZERO), Proof::Dead { killed: 0 });
+    assert_eq!(
+        recover(Some(&before_the_boot), (TAG, &unique("r_boot")), Duration::ZERO),
+        Proof::Dead { killed: 0 }
+    );
 
     assert!(alive.still_runs());
     assert_eq!(alive.boot_id, identity::boot_id());
@@ -421,7 +444,7 @@ fn a_process_knows_the_run_it_is_inside_of_even_without_the_variables() {
     let mut launch = shell(&line, "r_inside");
     launch.environment.set("ANDON_TASK_ID", "t_inside");
     let printed = run(launch).exit.stdout_head;
-    assert!(printed.contains("inside r_inside t_inside"), "{printed}");
+    assert!(printed.contains(&format!("inside {} t_inside", unique("r_inside"))), "{printed}");
 }
 
 /// Not a test by itself: prints which run it is inside of.

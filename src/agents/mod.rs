@@ -1,7 +1,7 @@
 //! Who carries out runs: command lines, tool steps and agents, each as processes of this machine, behind the
 //! engine's trait [`crate::engine::Executors`]. Knows domain, the engine's outside and `process`; knows no store
-//! and writes nothing to the board but reports. Start reading at [`local`], then [`plan`](self) (what a spec
-//! means) and [`outcome`](self) (what an exit means).
+//! and writes nothing to the board but reports. Start reading at [`local`], then `plan` (what a spec
+//! means) and `outcome` (what an exit means).
 
 pub mod local;
 mod outcome;

@@ -11,7 +11,7 @@ use crate::domain::Refusal;
 use crate::domain::refusal::RefusalClass;
 use crate::domain::text::many_lines;
 use crate::engine::EngineError;
-use crate::store::StoreError;
+use crate::engine::StoreError;
 
 /// How the program ends. The whole table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

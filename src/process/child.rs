@@ -178,12 +178,12 @@ impl Child {
         }
         // Until its pipes are closed, or the drain time is over, or a stop begins.
         let until = Instant::now() + self.drain;
-        while !self.pipes.are_closed() && end.hunt.is_none() && end.proof.is_none() {
+        while !self.pipes.are_closed() && Instant::now() < until && end.hunt.is_none() && end.proof.is_none()
+        {
             tokio::select! {
-                biased;
                 () = self.pipes.read(&mut heard) => {}
                 () = self.stopper.news() => self.begin_stop(&mut end),
-                () = pause(until) => break,
+                () = pause(until) => {}
             }
         }
         // Until everyone that it left behind is gone.
@@ -204,11 +204,10 @@ impl Child {
         }
         // What they said last.
         let until = Instant::now() + self.drain;
-        while !self.pipes.are_closed() {
+        while !self.pipes.are_closed() && Instant::now() < until {
             tokio::select! {
-                biased;
                 () = self.pipes.read(&mut heard) => {}
-                () = pause(until) => break,
+                () = pause(until) => {}
             }
         }
         // A tree that is dead has a leader that can be reaped without waiting.

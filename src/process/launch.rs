@@ -285,8 +285,8 @@ pub enum LaunchError {
         "the arguments are longer than the system takes; hand the text over in a file (`{{prompt_file}}`)"
     )]
     TooLong,
-    /// An argument holds a NUL character.
-    #[error("an argument holds a NUL character, which no program can be given; remove it")]
+    /// An argument or a variable holds a NUL character.
+    #[error("an argument or a variable holds a NUL character, which no program can be given; remove it")]
     Nul,
     /// Anything else that the system says.
     #[error("the system did not start {}: {source}", path.display())]

@@ -1,5 +1,5 @@
 //! The one way to end processes: SIGTERM to everyone who belongs, a grace, SIGKILL, and a last look that proves
-//! that nobody is left. [`Hunt`] decides and sends; whoever drives it only waits as long as it says.
+//! that nobody is left. `Hunt` decides and sends; whoever drives it only waits as long as it says.
 
 use rustix::process::Signal;
 use std::collections::HashMap;

@@ -1,0 +1,195 @@
+//! The terminal: taken over with a guard that always gives it back, lent and taken again, told titles and
+//! notices. Whatever ends the program, raw mode, the alternate screen and the paste and focus modes end first.
+
+use crossterm::clipboard::CopyToClipboard;
+use crossterm::event::{
+    DisableBracketedPaste, DisableFocusChange, DisableMouseCapture, EnableBracketedPaste, EnableFocusChange,
+    EnableMouseCapture,
+};
+use crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
+};
+use crossterm::{cursor, execute};
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread::ThreadId;
+use std::time::Duration;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::event::Event;
+use super::theme::Depth;
+
+/// How long the terminal has to say whether its background is light.
+const BACKGROUND_PATIENCE: Duration = Duration::from_millis(250);
+
+/// What the loop asks of the terminal besides drawing.
+pub trait Host {
+    /// Gives the terminal back.
+    fn leave(&mut self) -> io::Result<()>;
+    /// Takes the terminal.
+    fn enter(&mut self) -> io::Result<()>;
+    /// Stops the program, as ctrl-z does; the terminal was given back before.
+    fn stop_program(&mut self) -> io::Result<()>;
+    /// Copies to the clipboard (OSC 52).
+    fn clipboard(&mut self, text: &str) -> io::Result<()>;
+    /// Sets the title.
+    fn title(&mut self, text: &str) -> io::Result<()>;
+    /// Tells the desktop (OSC 9).
+    fn notify(&mut self, text: &str) -> io::Result<()>;
+    /// A frame begins: the terminal may hold its picture until it ends.
+    fn begin_frame(&mut self) -> io::Result<()>;
+    /// The frame is complete.
+    fn end_frame(&mut self) -> io::Result<()>;
+}
+
+/// The real terminal on stdout. Dropping it gives the terminal back.
+#[derive(Debug)]
+pub struct Tty {
+    mouse: bool,
+    taken: bool,
+}
+
+impl Tty {
+    /// Takes the terminal over. `trouble` hears of panics in other threads than this one.
+    pub fn take(mouse: bool, trouble: UnboundedSender<Event>) -> io::Result<Tty> {
+        install_panic_hook();
+        *held() = Some(Held { thread: std::thread::current().id(), trouble });
+        let mut tty = Tty { mouse, taken: false };
+        // The old title is put aside on the terminal's own stack, where it has one.
+        write!(io::stdout(), "\x1b[22;0t")?;
+        tty.enter()?;
+        Ok(tty)
+    }
+}
+
+impl Host for Tty {
+    fn enter(&mut self) -> io::Result<()> {
+        self.taken = true;
+        crossterm::terminal::enable_raw_mode()?;
+        execute!(io::stdout(), EnterAlternateScreen, EnableBracketedPaste, EnableFocusChange, cursor::Hide)?;
+        if self.mouse {
+            execute!(io::stdout(), EnableMouseCapture)?;
+        }
+        Ok(())
+    }
+
+    fn leave(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.taken) { restore() } else { Ok(()) }
+    }
+
+    fn stop_program(&mut self) -> io::Result<()> {
+        rustix::process::kill_current_process_group(rustix::process::Signal::TSTP)?;
+        Ok(())
+    }
+
+    fn clipboard(&mut self, text: &str) -> io::Result<()> {
+        execute!(io::stdout(), CopyToClipboard::to_clipboard_from(text))
+    }
+
+    fn title(&mut self, text: &str) -> io::Result<()> {
+        execute!(io::stdout(), SetTitle(super::text::clean(text)))
+    }
+
+    fn notify(&mut self, text: &str) -> io::Result<()> {
+        let mut out = io::stdout();
+        write!(out, "\x1b]9;{}\x07", super::text::clean(text))?;
+        out.flush()
+    }
+
+    fn begin_frame(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), BeginSynchronizedUpdate)
+    }
+
+    fn end_frame(&mut self) -> io::Result<()> {
+        execute!(io::stdout(), EndSynchronizedUpdate)
+    }
+}
+
+impl Drop for Tty {
+    fn drop(&mut self) {
+        if let Err(error) = self.leave() {
+            tracing::warn!(%error, "the terminal was not given back");
+        }
+        *held() = None;
+        let mut out = io::stdout();
+        // The terminal may be gone already; there is nobody left to tell.
+        let _ = write!(out, "\x1b[23;0t").and_then(|()| out.flush());
+    }
+}
+
+/// Ends every mode that was begun. Harmless where none was.
+fn restore() -> io::Result<()> {
+    let modes = execute!(
+        io::stdout(),
+        EndSynchronizedUpdate,
+        DisableMouseCapture,
+        DisableFocusChange,
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        cursor::Show
+    );
+    crossterm::terminal::disable_raw_mode().and(modes)
+}
+
+/// Who holds the terminal, and who hears of panics elsewhere.
+struct Held {
+    thread: ThreadId,
+    trouble: UnboundedSender<Event>,
+}
+
+static HELD: Mutex<Option<Held>> = Mutex::new(None);
+
+fn held() -> std::sync::MutexGuard<'static, Option<Held>> {
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A panic of the thread that draws gives the terminal back and is then reported as ever. A panic of any other
+/// thread leaves the screen alone: it is logged, and the board says so.
+fn install_panic_hook() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let elsewhere = match &*held() {
+                Some(held) if held.thread != std::thread::current().id() => Some(held.trouble.clone()),
+                Some(_) => {
+                    // The report that follows is worth more than the reason why this failed.
+                    let _ = restore();
+                    None
+                }
+                None => None,
+            };
+            match elsewhere {
+                None => before(panic),
+                Some(trouble) => {
+                    tracing::error!("panic: {panic}");
+                    let text = "A part of the program failed; the board goes on, and the log file says where. \
+                                Please report it."
+                        .to_owned();
+                    // Without a loop that listens there is no screen to spoil either.
+                    let _ = trouble.send(Event::Trouble(text));
+                }
+            }
+        }));
+    });
+}
+
+/// Whether stdin and stdout are a terminal at all.
+pub fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// How many colours the terminal says that it has.
+pub fn depth() -> Depth {
+    match std::env::var("COLORTERM").as_deref() {
+        Ok("truecolor" | "24bit") => Depth::True,
+        _ => Depth::Sixteen,
+    }
+}
+
+/// Whether the terminal's background is light. Asked before the terminal is taken over.
+pub fn is_light() -> bool {
+    let mut options = terminal_colorsaurus::QueryOptions::default();
+    options.timeout = BACKGROUND_PATIENCE;
+    matches!(terminal_colorsaurus::theme_mode(options), Ok(terminal_colorsaurus::ThemeMode::Light))
+}
