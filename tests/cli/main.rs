@@ -10,4 +10,5 @@ mod json;
 mod refusals;
 mod several;
 mod streams;
+mod terminal;
 mod workflows;
