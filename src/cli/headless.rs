@@ -14,8 +14,14 @@ pub fn run(context: &mut Context, serve: &Serve) -> Result<Exit, CliError> {
     let engine = context.engine()?;
     let dispatcher = dispatch::start(context, &engine, None)?;
     tracing::info!(database = %engine.path().display(), "serving");
-    context.out.line("ready -")?;
-    context.out.flush()?;
+    if context.globals.http.as_deref().is_some_and(|address| address != "off") {
+        tracing::warn!("HTTP is not served by this version; --http has no effect");
+    }
+    match context.out.line("ready -").and_then(|()| context.out.flush()) {
+        // Nobody needs to read that line for the work to be done.
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        told => told?,
+    }
     while signals.wait(0, Duration::from_secs(3_600)) == 0 {}
     let ended = match serve.drain {
         true => {

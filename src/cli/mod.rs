@@ -47,6 +47,7 @@ mod workflow;
 pub mod workflow_file;
 
 use clap::Parser;
+use color_eyre::config::HookBuilder;
 use std::process::ExitCode;
 
 use args::{CommandLine, Verb};
@@ -56,6 +57,11 @@ use output::{Color, Output};
 
 /// Reads the command line, does what it says, and gives the exit code.
 pub fn main() -> ExitCode {
+    let hook = HookBuilder::default()
+        .display_env_section(false)
+        .panic_section("This is a fault of andon, not yours. What was acknowledged is on disk.");
+    // It is set once, and without it a fault is only told less well.
+    let _ = hook.install();
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => return ExitCode::from(refuse_line(&error).code()),
