@@ -8,4 +8,3 @@ mod keys;
 mod sample;
 mod screen;
 mod screens;
-

@@ -42,7 +42,8 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     let first = !std::mem::replace(&mut app.loaded, true);
     app.snapshot = snapshot;
     app.moving = None;
-    let open: Vec<_> = app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
+    let open: Vec<_> =
+        app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
     app.answered.retain(|question| open.contains(question));
     for layer in &mut app.layers {
         if let Layer::Answer(answer) = layer {
@@ -87,7 +88,12 @@ fn tell_desktop(app: &App, next: &BoardSnapshot, effects: &mut Vec<Effect>) {
     for card in &next.cards {
         let before = app.card(&card.id).and_then(lit);
         if let (Some(now), true) = (lit(card), before != lit(card)) {
-            effects.push(Effect::Notify(format!("#{} {} {}", card.seq, crate::tui::text::clean(&card.title), now.says())));
+            effects.push(Effect::Notify(format!(
+                "#{} {} {}",
+                card.seq,
+                crate::tui::text::clean(&card.title),
+                now.says()
+            )));
         }
     }
 }
