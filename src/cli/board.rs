@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 use super::config::{THEMES, places};
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::output::Color;
-use super::{dispatch, logging, signals, work};
+use super::{dispatch, logging, output, signals, work};
 use crate::tui::{self, BoardError, Options, ThemeChoice};
 
 /// Opens the board, dispatches while it is open, and ends what it dispatched as its leaving said.
@@ -15,9 +14,9 @@ pub fn open(context: &mut Context) -> Result<Exit, CliError> {
         return Err(refused(BoardError::NoTerminal));
     }
     let mut options = options(context)?;
-    logging::to_file(context.globals.verbose);
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for signals: {e}")))?;
     let engine = context.engine()?;
+    logging::to_file(&engine.path().with_added_extension("log"), context.globals.verbose);
     let dispatch = dispatch::start(context, &engine, None)?;
     options.dispatcher = Some(dispatch.dispatcher().clone());
     let left = tui::run(engine, options).map_err(refused);
@@ -33,11 +32,7 @@ fn options(context: &Context) -> Result<Options, CliError> {
     let mut options = Options::new(context.board()?, context.actor().clone());
     let config = context.config()?;
     options.theme = theme(context, &config.board.theme)?;
-    options.color = match context.globals.color {
-        Color::Never => false,
-        Color::Always => true,
-        Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-    };
+    options.color = output::color_wanted(context.globals.color);
     options.keymap = config.keymap();
     options.notify = config.board.notify;
     options.cwd = Some(work::folder(None)?);

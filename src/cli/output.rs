@@ -31,6 +31,15 @@ pub struct Output {
     stdout: BufWriter<Stdout>,
 }
 
+/// Whether colours are wanted on the terminal: not under NO_COLOR, unless asked for by name.
+pub fn color_wanted(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
 impl Output {
     /// The streams as they are: asks what is a terminal and how wide it is.
     pub fn new(json: bool, color: Color) -> Self {

@@ -135,7 +135,6 @@ impl House {
             ("HOME", Some(self.path().to_owned())),
             ("XDG_CONFIG_HOME", Some(self.path().join("config"))),
             ("XDG_DATA_HOME", Some(self.path().join("data"))),
-            ("XDG_STATE_HOME", Some(self.path().join("state"))),
             ("ANDON_DB", Some(self.database())),
             ("TZ", Some("UTC".into())),
             ("USER", Some("pat".into())),

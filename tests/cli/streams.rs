@@ -13,7 +13,7 @@ fn spawned(house: &House, args: &[&str]) -> std::process::Child {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .spawn()
-        .unwrap()
+        .expect("the program starts")
 }
 
 #[test]

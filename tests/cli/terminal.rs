@@ -19,23 +19,22 @@ struct Terminal {
 impl Terminal {
     fn open(house: &House, args: &[&str]) -> Self {
         let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
-        let pair = native_pty_system().openpty(size).unwrap();
+        let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_andon"));
         command.args(args);
         command.cwd(house.path());
         for (name, value) in [("ANDON_DB", house.database()), ("HOME", house.path().to_owned())] {
             command.env(name, value);
         }
-        command.env("XDG_STATE_HOME", house.path().join("state"));
         command.env("TERM", "xterm-256color");
         command.env("TZ", "UTC");
         for name in ["ANDON_BOARD", "ANDON_CONFIG", "ANDON_RUN_ID", "ANDON_TASK_ID", "NO_COLOR"] {
             command.env_remove(name);
         }
-        let child = pair.slave.spawn_command(command).unwrap();
+        let child = pair.slave.spawn_command(command).expect("the program starts");
         drop(pair.slave);
-        let mut reader = pair.master.try_clone_reader().unwrap();
-        let keys = pair.master.take_writer().unwrap();
+        let mut reader = pair.master.try_clone_reader().expect("its output");
+        let keys = pair.master.take_writer().expect("its keys");
         let (send, bytes) = channel();
         std::thread::spawn(move || {
             let mut chunk = [0; 4096];
@@ -45,7 +44,7 @@ impl Terminal {
                 }
             }
         });
-        let cells = |count| std::num::NonZero::new(count).unwrap();
+        let cells = |count| std::num::NonZero::new(count).expect("some cells");
         let screen = vt100::Parser::new(cells(30), cells(100), 0);
         Terminal { child, keys, bytes, screen, raw: Vec::new(), _master: pair.master }
     }
@@ -70,12 +69,12 @@ impl Terminal {
     }
 
     fn types(&mut self, keys: &str) {
-        self.keys.write_all(keys.as_bytes()).unwrap();
+        self.keys.write_all(keys.as_bytes()).expect("somebody reads");
     }
 
     /// Waits for the end; gives the exit code.
     fn ends(mut self) -> u32 {
-        let code = self.child.wait().unwrap().exit_code();
+        let code = self.child.wait().expect("it ends").exit_code();
         // What is left is not looked at.
         drop(self.bytes);
         code

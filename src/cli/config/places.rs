@@ -19,12 +19,6 @@ pub fn data_folder() -> Option<PathBuf> {
     Some(base()?.data_dir().join("andon"))
 }
 
-/// The folder for what may be lost, such as the board's own log. `None` where no home folder is known.
-pub fn state_folder() -> Option<PathBuf> {
-    let base = base()?;
-    Some(base.state_dir().unwrap_or_else(|| base.data_dir()).join("andon"))
-}
-
 /// The database: the named one, else the usual one. `None` where no home folder is known.
 pub fn database(named: Option<&Path>) -> Option<PathBuf> {
     match named {
