@@ -216,3 +216,14 @@ fn an_agent_of_the_configuration_gets_the_goal() {
     assert_eq!(said.code, 0, "{said:?}");
     assert!(house.json(&["show", "1"])["result"].as_str().unwrap().contains("got: Write notes"));
 }
+
+#[test]
+fn a_hangup_ends_it_as_a_term_does() {
+    let house = House::new();
+    let daemon = house.daemon(&[]);
+    house.done(ENDLESS);
+    house.until("1", "running");
+    rustix::process::kill_process(daemon.pid(), rustix::process::Signal::HUP).unwrap();
+    assert_eq!(daemon.wait(), Some(0));
+    assert_eq!(house.status("1"), "suspended");
+}

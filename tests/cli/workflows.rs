@@ -229,3 +229,27 @@ fn the_graph_shows_layers() {
     let graph = house.json(&["workflow", "graph", "g"]);
     assert_eq!(graph["layers"], serde_json::json!([["fetch"], ["lint", "test"], ["ship"]]));
 }
+
+#[test]
+fn when_nobody_reads_any_more_what_runs_is_suspended_and_not_left_behind() {
+    let house = House::new();
+    let file = house.file(
+        "w.yaml",
+        "name: w\nsteps:\n  - {id: a, tool_name: exec, tool_params: {command: 'until test -e go; do sleep 0.05; done'}}\n  - {id: b, tool_name: exec, tool_params: {command: exec sleep 600}}\n",
+    );
+    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_andon"))
+        .args(["run", &file])
+        .current_dir(house.path())
+        .env("ANDON_DB", house.database())
+        .env("HOME", house.path())
+        .env_remove("ANDON_RUN_ID")
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    house.until("1", "running");
+    house.until("2", "running");
+    drop(child.stdout.take());
+    house.file("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert_eq!(house.status("2"), "suspended");
+}
