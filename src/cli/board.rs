@@ -1,53 +1,66 @@
 //! `andon` without a verb: the board on the terminal, with the dispatcher in the same process.
 
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
+use super::config::{THEMES, places};
 use super::context::Context;
-use super::dispatch;
 use super::error::{CliError, Exit};
-use super::{logging, output};
-use crate::tui::{self, ThemeChoice};
+use super::{dispatch, logging, output, signals, work};
+use crate::tui::{self, BoardError, Options, ThemeChoice};
 
-/// Opens the board, and stays until it is left.
+/// Opens the board, dispatches while it is open, and ends what it dispatched as its leaving said.
 pub fn open(context: &mut Context) -> Result<Exit, CliError> {
-    let board = context.board()?;
+    if !tui::terminal::is_terminal() {
+        return Err(refused(BoardError::NoTerminal));
+    }
+    let mut options = options(context)?;
+    let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for signals: {e}")))?;
     let engine = context.engine()?;
+    logging::to_file(&engine.path().with_added_extension("log"), context.globals.verbose);
+    let dispatch = dispatch::start(context, &engine, None)?;
+    options.dispatcher = Some(dispatch.dispatcher().clone());
+    let left = tui::run(engine, options).map_err(refused);
+    match &left {
+        Ok(tui::Exit::Drained) => dispatch.drain_and_wait(&signals),
+        Ok(tui::Exit::AtOnce) => dispatch.end_at_once(),
+        Ok(tui::Exit::Idle | tui::Exit::Stopped) | Err(_) => dispatch.stop_and_wait(&signals),
+    };
+    left.map(|_| Exit::Done)
+}
+
+fn options(context: &Context) -> Result<Options, CliError> {
+    let mut options = Options::new(context.board()?, context.actor().clone());
     let config = context.config()?;
-    let mut options = tui::Options::new(board, context.actor().clone());
-    options.theme = theme(&config.board.theme)?;
+    options.theme = theme(context, &config.board.theme)?;
     options.color = output::color_wanted(context.globals.color);
     options.keymap = config.keymap();
     options.notify = config.board.notify;
-    options.cwd = std::env::current_dir().ok().and_then(|folder| folder.to_str().map(str::to_owned));
-    logging::to_file(&engine.path().with_added_extension("log"), context.globals.verbose);
-    let dispatch = dispatch::start(context, &engine, None)?;
-    options.dispatcher = Some(dispatch.dispatcher().clone() as Arc<dyn tui::DispatcherControl>);
-    let left = tui::run(engine, options).map_err(|error| CliError::Failed(error.to_string()));
-    // Whatever the board decided about its runs was told to the dispatcher; the rest is stopped as SUSPENDED.
-    let dispatcher = dispatch.dispatcher();
-    match left? {
-        tui::Exit::AtOnce => dispatcher.stop_now(),
-        tui::Exit::Drained => dispatcher.drain(),
-        tui::Exit::Idle | tui::Exit::Stopped => dispatcher.stop(),
-    }
-    dispatcher.join();
-    Ok(Exit::Done)
+    options.cwd = Some(work::folder(None)?);
+    Ok(options)
 }
 
-/// The theme that the configuration names: a built-in one, or a file.
-fn theme(named: &str) -> Result<ThemeChoice, CliError> {
-    if named == "auto" {
+/// A theme by its name, or from a file that is named relative to the configuration's folder.
+fn theme(context: &Context, name: &str) -> Result<ThemeChoice, CliError> {
+    if name == "auto" {
         return Ok(ThemeChoice::Auto);
     }
-    let path = Path::new(named);
-    if path.extension().is_none_or(|e| e != "toml") {
-        return Ok(ThemeChoice::Named(named.to_owned()));
+    if THEMES.contains(&name) {
+        return Ok(ThemeChoice::Named(name.to_owned()));
     }
-    std::fs::read_to_string(path).map(ThemeChoice::Custom).map_err(|error| {
-        CliError::Failed(format!(
-            "the theme {} can't be read: {error}; name a file that is there, or a built-in theme, under [board]",
-            path.display()
-        ))
-    })
+    let configuration = places::config_file(context.globals.config.as_deref());
+    let folder = configuration.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    let path: PathBuf = folder.join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(ThemeChoice::Custom(text)),
+        Err(source) => Err(CliError::Unreadable { path, source }),
+    }
+}
+
+fn refused(error: BoardError) -> CliError {
+    match error {
+        BoardError::NoTerminal | BoardError::Keymap(_) | BoardError::Theme(_) => {
+            CliError::Usage(error.to_string())
+        }
+        BoardError::Terminal(_) => CliError::Failed(error.to_string()),
+    }
 }

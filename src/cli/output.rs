@@ -75,6 +75,11 @@ impl Output {
         self.color
     }
 
+    /// Whether stderr takes colours.
+    pub fn has_color_errors(&self) -> bool {
+        self.color_errors
+    }
+
     /// The width of the terminal in cells; `None` where there is none, and nothing is cut.
     pub fn width(&self) -> Option<usize> {
         self.width
