@@ -123,20 +123,12 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
 
     // A card with a command: the title, then the form.
     terminal.press("c");
-    terminal.press("Say hello 世界");
-    terminal.press("\r");
+    terminal.press("Say hello 世界\t\techo hello from the run");
+    terminal.shows("echo hello from");
+    terminal.press("\u{13}");
     terminal.shows("#1 Say hello 世界");
     let engine = Engine::open(&folder.path().join("andon.db")).unwrap();
     let me = Actor::operator("pty");
-    let edit = andon::engine::TaskEdit {
-        executor: Some(Some(andon::domain::Executor::new(andon::domain::Work::Command {
-            command: andon::domain::Program::Shell("echo hello from the run".into()),
-        }))),
-        ..Default::default()
-    };
-    engine
-        .execute(Command::Edit { task: IdRef::Seq(1), edit: Box::new(edit), if_version: None }, &me)
-        .unwrap();
     terminal.shows("echo hello");
 
     // Grab, carry one column, drop.
@@ -190,6 +182,7 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
         engine.wait_for_change(seq, Duration::from_millis(100)).unwrap();
     }
 
+    terminal.shows_not(" running");
     terminal.press("q");
     assert_eq!(terminal.ends_clean(), 0);
     let again = Engine::open(&folder.path().join("andon.db")).unwrap();
