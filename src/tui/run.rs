@@ -372,6 +372,12 @@ where
 
     /// Draws one frame.
     pub fn draw(&mut self) -> io::Result<()> {
+        // The size is asked for, not only heard of: in a storm of resizes the last word may be missed.
+        let size = self.terminal.size().map_err(io::Error::other)?;
+        if (size.width, size.height) != self.app.size {
+            let effects = update(&mut self.app, Event::Resize(size.width, size.height));
+            self.carry_out(effects)?;
+        }
         self.host.begin_frame()?;
         let app = &self.app;
         let drawn = self.terminal.draw(|frame| view::draw(frame, app)).map(|_| ());
