@@ -265,7 +265,9 @@ impl App {
 
     /// The time as a clock shows it, with the day where it is not today.
     pub fn clock(&self, at: Millis) -> String {
-        let read = |ms| jiff::Timestamp::from_millisecond(ms).map(|stamp| stamp.to_zoned_datetime(self.zone.clone()));
+        let read = |ms| {
+            jiff::Timestamp::from_millisecond(ms).map(|stamp| stamp.to_zoned_datetime(self.zone.clone()))
+        };
         match (read(at), read(self.now)) {
             (Ok(then), Ok(now)) if then.date() == now.date() => then.strftime("%H:%M:%S").to_string(),
             (Ok(then), _) => then.strftime("%Y-%m-%d %H:%M:%S").to_string(),

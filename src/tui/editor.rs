@@ -23,12 +23,15 @@ pub fn edit(text: &str) -> Result<String, String> {
         .and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| format!("{} can't be written: {error}", path.display()))?;
     // A shell splits what the variable says, as every program that honours it does; the file is an argument.
-    let status = Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("andon").arg(&path).status();
+    let status =
+        Command::new("/bin/sh").arg("-c").arg(format!("{editor} \"$1\"")).arg("andon").arg(&path).status();
     let left = match status {
         Ok(status) if status.success() => {
             fs::read_to_string(&path).map_err(|error| format!("{} can't be read: {error}", path.display()))
         }
-        Ok(status) => Err(format!("`{editor}` ended with {status}; nothing was changed. $EDITOR names the editor")),
+        Ok(status) => {
+            Err(format!("`{editor}` ended with {status}; nothing was changed. $EDITOR names the editor"))
+        }
         Err(error) => Err(format!("`{editor}` was not started: {error}. $EDITOR names the editor")),
     };
     if let Err(error) = fs::remove_file(&path) {

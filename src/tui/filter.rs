@@ -48,8 +48,7 @@ impl Filter {
             }
         }
         if !words.is_empty() {
-            filter.title =
-                Some(Pattern::parse(&words.join(" "), CaseMatching::Smart, Normalization::Smart));
+            filter.title = Some(Pattern::parse(&words.join(" "), CaseMatching::Smart, Normalization::Smart));
         }
         filter
     }
@@ -136,9 +135,9 @@ fn holds(term: &Term, card: &Card, now: Millis) -> bool {
         Term::Label(label) => card.labels.iter().any(|own| own.to_lowercase().starts_with(label)),
         Term::Assignee(name) => {
             let agent = card.agent.as_deref().unwrap_or_default();
-            [card.assignee.as_str(), agent].iter().any(|own| {
-                !own.is_empty() && own.trim_start_matches('@').to_lowercase().starts_with(name)
-            })
+            [card.assignee.as_str(), agent]
+                .iter()
+                .any(|own| !own.is_empty() && own.trim_start_matches('@').to_lowercase().starts_with(name))
         }
         Term::Source(source) => card.source.to_lowercase().starts_with(source),
         Term::Status(status) => card.status == *status,
@@ -172,8 +171,18 @@ mod tests {
             ..Card::default()
         };
         for yes in [
-            "", "fxlogin", "login fix", "label:bug", "label:api", "@cla", "p<=2", "p=2", "status:RUNNING",
-            "source:git", "#12", "login label:bug @claude p>=1",
+            "",
+            "fxlogin",
+            "login fix",
+            "label:bug",
+            "label:api",
+            "@cla",
+            "p<=2",
+            "p=2",
+            "status:RUNNING",
+            "source:git",
+            "#12",
+            "login label:bug @claude p>=1",
         ] {
             assert!(shown(yes, &card), "{yes}");
         }

@@ -27,7 +27,12 @@ pub struct Follower {
 
 impl Follower {
     /// Follows the file; once only where no more may come.
-    pub fn start(run: RunId, path: PathBuf, live: bool, send: UnboundedSender<Event>) -> io::Result<Follower> {
+    pub fn start(
+        run: RunId,
+        path: PathBuf,
+        live: bool,
+        send: UnboundedSender<Event>,
+    ) -> io::Result<Follower> {
         let ended = Arc::new(AtomicBool::new(false));
         let stop = ended.clone();
         let thread = std::thread::Builder::new()
@@ -53,7 +58,9 @@ fn follow(run: &RunId, path: &Path, live: bool, ended: &AtomicBool, send: &Unbou
                 at = Some(next);
                 chunk
             }
-            Err(error) if error.kind() == ErrorKind::NotFound => LogChunk { first: true, ..LogChunk::default() },
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                LogChunk { first: true, ..LogChunk::default() }
+            }
             Err(error) => {
                 // The loop may have ended meanwhile.
                 let _ = send.send(Event::Trouble(format!("the log can't be read: {error}")));

@@ -45,7 +45,8 @@ impl Keymap {
                 }
             }
         }
-        for leave in [Action::TextLeave, Action::FormLeave, Action::PromptLeave, Action::FilterClear, Action::Quit]
+        for leave in
+            [Action::TextLeave, Action::FormLeave, Action::PromptLeave, Action::FilterClear, Action::Quit]
         {
             if keys.get(&leave).is_none_or(Vec::is_empty) {
                 let context = leave.context().name();
@@ -87,7 +88,8 @@ fn overlay(text: &str, keys: &mut HashMap<Action, Vec<KeyCombination>>, faults: 
             continue;
         };
         for (name, value) in table.iter() {
-            let known = Action::ALL.iter().find(|action| action.context() == context && action.name() == name);
+            let known =
+                Action::ALL.iter().find(|action| action.context() == context && action.name() == name);
             let Some(action) = known else {
                 faults.push(format!("[{section}] `{name}` is no action"));
                 continue;
@@ -98,7 +100,9 @@ fn overlay(text: &str, keys: &mut HashMap<Action, Vec<KeyCombination>>, faults: 
                 None => None,
             };
             let Some(listed) = listed else {
-                faults.push(format!("[{section}] {name} must be a key or a list of keys, such as [\"j\", \"down\"]"));
+                faults.push(format!(
+                    "[{section}] {name} must be a key or a list of keys, such as [\"j\", \"down\"]"
+                ));
                 continue;
             };
             let mut bound = Vec::new();
@@ -209,7 +213,9 @@ mod tests {
         let own = "[bord]\nx = 'y'\n[board]\nfly = ['f']\nhelp = ['hlp']\nquit = ['c', 'q']\n[form]\nleave = ['x']\n";
         let faults = Keymap::read(Some(own)).unwrap_err().0;
         let all = faults.join("\n");
-        for part in ["[bord]", "`fly`", "`hlp`", "means both create and quit", "`x` is a letter", "no way out"] {
+        for part in
+            ["[bord]", "`fly`", "`hlp`", "means both create and quit", "`x` is a letter", "no way out"]
+        {
             assert!(all.contains(part), "{part} is missing in:\n{all}");
         }
     }

@@ -149,7 +149,9 @@ pub fn spans(line: &str, colored: bool) -> Vec<Span<'static>> {
     let Ok(text) = line.into_text() else { return vec![Span::raw(clean(line))] };
     let spans = text.lines.into_iter().flat_map(|line| {
         let style = line.style;
-        line.spans.into_iter().map(move |span| Span::styled(span.content.into_owned(), style.patch(span.style)))
+        line.spans
+            .into_iter()
+            .map(move |span| Span::styled(span.content.into_owned(), style.patch(span.style)))
     });
     spans.map(|span| Span::styled(span.content, tamed(span.style, colored))).collect()
 }
@@ -157,7 +159,8 @@ pub fn spans(line: &str, colored: bool) -> Vec<Span<'static>> {
 /// Blinking is not for this screen, and without colour none is set: a cell with a colour would lose its weight
 /// under NO_COLOR.
 fn tamed(style: Style, colored: bool) -> Style {
-    let mut kept = Style::new().add_modifier(style.add_modifier - Modifier::SLOW_BLINK - Modifier::RAPID_BLINK);
+    let mut kept =
+        Style::new().add_modifier(style.add_modifier - Modifier::SLOW_BLINK - Modifier::RAPID_BLINK);
     if colored {
         kept.fg = style.fg.filter(|color| *color != Color::Reset);
         kept.bg = style.bg.filter(|color| *color != Color::Reset);

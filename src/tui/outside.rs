@@ -65,10 +65,14 @@ impl Outside {
         match effect {
             Effect::Execute { request, command } => self.execute(request, *command),
             Effect::LoadBoard { board, closed } => {
-                self.read(Loading::Board, move |engine| Ok(Event::Snapshot(Box::new(engine.board(&board, closed)?))));
+                self.read(Loading::Board, move |engine| {
+                    Ok(Event::Snapshot(Box::new(engine.board(&board, closed)?)))
+                });
             }
             Effect::LoadView(task) => {
-                self.read(Loading::Card, move |engine| Ok(Event::View(Box::new(engine.task_view(&full(&task))?))));
+                self.read(Loading::Card, move |engine| {
+                    Ok(Event::View(Box::new(engine.task_view(&full(&task))?)))
+                });
             }
             Effect::LoadToEdit(task, place) => self.read_to_edit(task, place),
             Effect::LoadHistory { task, since } => self.read(Loading::Card, move |engine| {
@@ -107,11 +111,7 @@ impl Outside {
         let _ = self.commands.send(job);
     }
 
-    fn read(
-        &self,
-        what: Loading,
-        read: impl FnOnce(&Engine) -> Result<Event, EngineError> + Send + 'static,
-    ) {
+    fn read(&self, what: Loading, read: impl FnOnce(&Engine) -> Result<Event, EngineError> + Send + 'static) {
         let job: Job = Box::new(move |engine| {
             Some(read(engine).unwrap_or_else(|error| Event::LoadFailed { what, message: error.to_string() }))
         });
@@ -160,8 +160,9 @@ fn worker(name: &str, engine: Engine, send: UnboundedSender<Event>) -> std::io::
     let (give, take) = channel::<Job>();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         for job in take {
-            let answer = catch_unwind(AssertUnwindSafe(|| job(&engine)))
-                .unwrap_or_else(|panic| Some(Event::Trouble(format!("that failed within the program: {}", words(&panic)))));
+            let answer = catch_unwind(AssertUnwindSafe(|| job(&engine))).unwrap_or_else(|panic| {
+                Some(Event::Trouble(format!("that failed within the program: {}", words(&panic))))
+            });
             if let Some(answer) = answer
                 && send.send(answer).is_err()
             {

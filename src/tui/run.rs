@@ -83,7 +83,9 @@ pub enum Exit {
 #[derive(Debug, Error)]
 pub enum BoardError {
     /// There is no terminal.
-    #[error("the board needs a terminal on stdin and stdout; `andon list` prints the cards, `andon --headless` works without a screen")]
+    #[error(
+        "the board needs a terminal on stdin and stdout; `andon list` prints the cards, `andon --headless` works without a screen"
+    )]
     NoTerminal,
     /// The keymap has faults.
     #[error(transparent)]
@@ -114,8 +116,7 @@ pub fn run(engine: Engine, options: Options) -> Result<Exit, BoardError> {
         let terminal = Terminal::new(backend).map_err(io::Error::other)?;
         let mut app = app(&options, theme, keymap, &terminal)?;
         app.zone = jiff::tz::TimeZone::system();
-        let outside =
-            Outside::new(engine.clone(), options.actor, options.dispatcher, send.clone())?;
+        let outside = Outside::new(engine.clone(), options.actor, options.dispatcher, send.clone())?;
         let clock = engine.clone();
         let input = TtyInput::new()?;
         let mut session =

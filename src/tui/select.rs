@@ -79,9 +79,10 @@ fn follow(app: &mut App) {
 /// Selects a card that is shown; false when it is not.
 pub fn select(app: &mut App, id: &TaskId) -> bool {
     let Some(place) = app.places.get(id).copied() else { return false };
-    let found = app.columns.iter().find_map(|column| {
-        column.cards.iter().position(|at| *at == place).map(|row| (column.status, row))
-    });
+    let found = app
+        .columns
+        .iter()
+        .find_map(|column| column.cards.iter().position(|at| *at == place).map(|row| (column.status, row)));
     let Some((status, row)) = found else { return false };
     app.focus = status;
     app.selected = Some(id.clone());

@@ -99,7 +99,8 @@ fn run(text: &str, cell: &Cell, column: u16, row: u16, cells: u16, palette: Pale
     }
     let faint = if cell.modifier.contains(Modifier::DIM) { " opacity=\"0.6\"" } else { "" };
     if let Some(path) = line_drawing(text, x, y) {
-        return out + &format!("<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"1.2\"{faint}/>\n");
+        return out
+            + &format!("<path d=\"{path}\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"1.2\"{faint}/>\n");
     }
     if text == "▌" {
         return out
@@ -123,7 +124,8 @@ fn run(text: &str, cell: &Cell, column: u16, row: u16, cells: u16, palette: Pale
         looks.push_str(" font-style=\"italic\"");
     }
     let marks = [(Modifier::UNDERLINED, "underline"), (Modifier::CROSSED_OUT, "line-through")];
-    let marks: Vec<&str> = marks.iter().filter(|(m, _)| cell.modifier.contains(*m)).map(|(_, name)| *name).collect();
+    let marks: Vec<&str> =
+        marks.iter().filter(|(m, _)| cell.modifier.contains(*m)).map(|(_, name)| *name).collect();
     if !marks.is_empty() {
         looks.push_str(&format!(" text-decoration=\"{}\"", marks.join(" ")));
     }

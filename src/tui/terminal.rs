@@ -163,9 +163,10 @@ fn install_panic_hook() {
                 None => before(panic),
                 Some(trouble) => {
                     tracing::error!("panic: {panic}");
-                    let text = "A part of the program failed; the board goes on, and the log file says where. \
+                    let text =
+                        "A part of the program failed; the board goes on, and the log file says where. \
                                 Please report it."
-                        .to_owned();
+                            .to_owned();
                     // Without a loop that listens there is no screen to spoil either.
                     let _ = trouble.send(Event::Trouble(text));
                 }

@@ -120,12 +120,7 @@ impl Theme {
 
     /// The theme for a choice. `color` is false under NO_COLOR or `--color never`; `light` says whether the
     /// terminal's background is light.
-    pub fn choose(
-        choice: &ThemeChoice,
-        color: bool,
-        depth: Depth,
-        light: bool,
-    ) -> Result<Theme, ThemeError> {
+    pub fn choose(choice: &ThemeChoice, color: bool, depth: Depth, light: bool) -> Result<Theme, ThemeError> {
         if !color {
             return Theme::named("none");
         }

@@ -90,7 +90,9 @@ fn moves_that_need_a_word_or_a_yes_ask_first_and_can_be_left() {
     let mut screen = Screen::new(120, 40, sample::busy());
     screen.press("lllRmore tests? q!<enter>");
     match commands(&screen)[..] {
-        [Command::Move { to: TaskStatus::Queued, text: Some(text), .. }] => assert_eq!(text, "more tests? q!"),
+        [Command::Move { to: TaskStatus::Queued, text: Some(text), .. }] => {
+            assert_eq!(text, "more tests? q!")
+        }
         ref other => panic!("{other:?}"),
     }
 }
@@ -99,7 +101,9 @@ fn moves_that_need_a_word_or_a_yes_ask_first_and_can_be_left() {
 fn an_action_that_is_not_possible_says_why() {
     let mut board = sample::empty();
     let behind = Predecessor { seq: 7, title: "Build".into(), status: TaskStatus::Running };
-    board.cards.push(andon::domain::Card { predecessors: vec![behind], ..card(3, TaskStatus::Pending, "Ship") });
+    board
+        .cards
+        .push(andon::domain::Card { predecessors: vec![behind], ..card(3, TaskStatus::Pending, "Ship") });
     let mut screen = Screen::new(100, 30, board);
     screen.press("L");
     assert!(screen.text().contains("waits for #7 Build"), "{}", screen.text());
@@ -139,11 +143,19 @@ fn the_form_makes_commands_agents_and_predecessors() {
     use andon::domain::{IdRef, Program, Work};
     let mut screen = Screen::new(100, 40, sample::busy());
     screen.app.cwd = Some("/somewhere".into());
-    screen.press("cBuild<tab>all of it<tab>make -j2 <lt>x<tab><space><tab>2<tab>a, b<tab>mara<tab>#3 t_abc<ctrl-s>");
+    screen.press(
+        "cBuild<tab>all of it<tab>make -j2 <lt>x<tab><space><tab>2<tab>a, b<tab>mara<tab>#3 t_abc<ctrl-s>",
+    );
     match commands(&screen)[..] {
         [Command::Create(new)] => {
-            assert_eq!((new.title.as_str(), new.description.as_str(), new.priority), ("Build", "all of it", Some(2)));
-            assert_eq!((new.labels.join("+"), new.assignee.as_str(), new.start), ("a+b".into(), "mara", true));
+            assert_eq!(
+                (new.title.as_str(), new.description.as_str(), new.priority),
+                ("Build", "all of it", Some(2))
+            );
+            assert_eq!(
+                (new.labels.join("+"), new.assignee.as_str(), new.start),
+                ("a+b".into(), "mara", true)
+            );
             assert_eq!(new.after, [IdRef::Seq(3), IdRef::Prefix("t_abc".into())]);
             let executor = new.executor.as_ref().unwrap();
             assert_eq!(executor.cwd.as_deref(), Some("/somewhere"));
@@ -257,7 +269,10 @@ fn the_answer_dialogue_goes_from_question_to_question_and_keeps_text_that_was_no
     board.cards.push(andon::domain::Card { question: Some(older), ..asking });
     let mut screen = Screen::new(120, 40, board);
     screen.press("a");
-    assert!(screen.text().contains("answer 1 of 2") && screen.text().contains("Which colour?"), "oldest first");
+    assert!(
+        screen.text().contains("answer 1 of 2") && screen.text().contains("Which colour?"),
+        "oldest first"
+    );
     screen.press("amber? yes<enter>");
     let request = screen.app.last_request;
     screen.event(Event::Executed { request, result: Err("the disk is full".into()) });

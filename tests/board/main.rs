@@ -4,8 +4,9 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails, and says where")]
 
 mod keys;
+mod loops;
 
 mod sample;
 mod screen;
 mod screens;
-
+mod table;

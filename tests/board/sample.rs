@@ -205,7 +205,10 @@ pub fn hard() -> BoardSnapshot {
         },
         card(5, Queued, "e\u{301}a\u{301}u\u{308} combining marks stay whole"),
         Card { error: "第一行\n第二行 \u{1b}[2J 清屏".into(), ..card(6, Failed, "失败的卡片") },
-        Card { question: Some(question(1, "哪个数据库？", &["测试", "生产"], MINUTE)), ..card(7, Blocked, "迁移") },
+        Card {
+            question: Some(question(1, "哪个数据库？", &["测试", "生产"], MINUTE)),
+            ..card(7, Blocked, "迁移")
+        },
         Card { run: run(3, 3_700_000, 0), dispatch: Dispatch::Auto, ..card(8, Running, "運行中") },
     ];
     cards[6].since_ms = NOW - 50 * 3_600_000;
@@ -219,5 +222,9 @@ pub fn empty() -> BoardSnapshot {
 
 /// So many cards, spread over the columns.
 pub fn many(count: i64) -> BoardSnapshot {
-    board((1..=count).map(|n| card(n, TaskStatus::ALL[(n % 6) as usize], &format!("Task number {n}"))).collect())
+    board(
+        (1..=count)
+            .map(|n| card(n, TaskStatus::ALL[(n % 6) as usize], &format!("Task number {n}")))
+            .collect(),
+    )
 }

@@ -87,7 +87,8 @@ impl AnswerLayer {
     pub fn advance(&mut self, app: &App) -> bool {
         let open = app.open_questions();
         let next = open.into_iter().find(|card| {
-            card.question.as_ref().is_some_and(|q| q.id != self.question.id) && !self.is_skipped(card.question.as_ref())
+            card.question.as_ref().is_some_and(|q| q.id != self.question.id)
+                && !self.is_skipped(card.question.as_ref())
         });
         let Some(card) = next else { return false };
         let Some(question) = card.question.clone() else { return false };
@@ -159,7 +160,9 @@ impl AnswerLayer {
                 Reply::Consumed
             }
             // Whoever just types means an answer of their own.
-            None if self.takes_text() && key.modifiers.difference(crossterm::event::KeyModifiers::SHIFT).is_empty() => {
+            None if self.takes_text()
+                && key.modifiers.difference(crossterm::event::KeyModifiers::SHIFT).is_empty() =>
+            {
                 self.typing = true;
                 self.choice = options;
                 self.other_key(app, key, effects)

@@ -75,15 +75,8 @@ const CREATE: [Slot; 9] = [
     Slot::After,
     Slot::Board,
 ];
-const EDIT: [Slot; 7] = [
-    Slot::Title,
-    Slot::Description,
-    Slot::Runs,
-    Slot::Priority,
-    Slot::Labels,
-    Slot::Assignee,
-    Slot::Board,
-];
+const EDIT: [Slot; 7] =
+    [Slot::Title, Slot::Description, Slot::Runs, Slot::Priority, Slot::Labels, Slot::Assignee, Slot::Board];
 
 /// The form.
 pub struct FormLayer {
@@ -317,8 +310,7 @@ impl FormLayer {
         let mut back = TaskEdit::default();
         let changed = |new: &str, old: &str| (new != old).then(|| (new.to_owned(), old.to_owned()));
         (edit.title, back.title) = changed(&title, &before.title).unzip();
-        (edit.description, back.description) =
-            changed(&self.description.text(), &before.description).unzip();
+        (edit.description, back.description) = changed(&self.description.text(), &before.description).unzip();
         (edit.assignee, back.assignee) = changed(self.assignee.text().trim(), &before.assignee).unzip();
         (edit.board, back.board) = changed(self.board.text().trim(), &before.board_id).unzip();
         if self.priority != before.priority {

@@ -39,13 +39,7 @@ pub struct PromptLayer {
 impl PromptLayer {
     /// A prompt with an empty text.
     pub fn new(heading: impl Into<String>, asks: impl Into<String>, optional: bool, then: Then) -> Self {
-        PromptLayer {
-            heading: heading.into(),
-            asks: asks.into(),
-            field: Field::lines(""),
-            optional,
-            then,
-        }
+        PromptLayer { heading: heading.into(), asks: asks.into(), field: Field::lines(""), optional, then }
     }
 
     /// Takes a key.

@@ -22,13 +22,7 @@ pub fn executed(
     }
 }
 
-fn carried_out(
-    app: &mut App,
-    request: u64,
-    purpose: Purpose,
-    outcome: &Outcome,
-    effects: &mut Vec<Effect>,
-) {
+fn carried_out(app: &mut App, request: u64, purpose: Purpose, outcome: &Outcome, effects: &mut Vec<Effect>) {
     match purpose {
         Purpose::Say(text) => app.notices.say(text, app.now),
         Purpose::Create => {
@@ -49,7 +43,8 @@ fn carried_out(
                 acts::let_go(app);
             }
             if let Outcome::Workflow(workflow) = outcome {
-                app.notices.say(format!("workflow {} runs again, as {}", workflow.name, workflow.id), app.now);
+                app.notices
+                    .say(format!("workflow {} runs again, as {}", workflow.name, workflow.id), app.now);
                 acts::let_go(app);
             }
             app.wanted = Some(id);
@@ -98,9 +93,10 @@ fn answered(app: &mut App, question: QuestionId, effects: &mut Vec<Effect>) {
     app.answered.insert(question.clone());
     app.drafts.remove(&question);
     effects.push(Effect::KeepDraft(question.clone(), String::new()));
-    let open = app.layers.iter().position(
-        |layer| matches!(layer, Layer::Answer(answer) if answer.question.id == question),
-    );
+    let open = app
+        .layers
+        .iter()
+        .position(|layer| matches!(layer, Layer::Answer(answer) if answer.question.id == question));
     let Some(place) = open else { return };
     let Layer::Answer(mut answer) = app.layers.remove(place) else { return };
     if answer.advance(app) {

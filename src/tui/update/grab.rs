@@ -34,7 +34,8 @@ pub fn key(app: &mut App, action: Action, effects: &mut Vec<Effect>) {
 fn carry(app: &mut App, right: bool) {
     let Some(grab) = &mut app.grab else { return };
     let over = grab.over;
-    let lit: Vec<TaskStatus> = TaskStatus::ALL.iter().copied().filter(|status| grab.allows(*status)).collect();
+    let lit: Vec<TaskStatus> =
+        TaskStatus::ALL.iter().copied().filter(|status| grab.allows(*status)).collect();
     let next = match right {
         true => lit.iter().find(|status| **status > over),
         false => lit.iter().rev().find(|status| **status < over),

@@ -84,8 +84,14 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     layout::keep_in_view(app);
     read::keep_open(app, effects);
-    let lit = app.snapshot.cards.iter().filter(|card| lamp(card, app.now).is_some_and(|l| l.needs_person())).count();
-    let title = if lit > 0 { format!("({lit}) andon · {}", app.board) } else { format!("andon · {}", app.board) };
+    let lit = app
+        .snapshot
+        .cards
+        .iter()
+        .filter(|card| lamp(card, app.now).is_some_and(|l| l.needs_person()))
+        .count();
+    let title =
+        if lit > 0 { format!("({lit}) andon · {}", app.board) } else { format!("andon · {}", app.board) };
     if title != app.title {
         effects.push(Effect::Title(title.clone()));
         app.title = title;

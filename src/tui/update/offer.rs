@@ -88,7 +88,9 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             _ => Err("only the log is followed and wrapped".to_owned()),
         },
         Action::FormSend | Action::FormNext => match app.layers.last() {
-            Some(Layer::Form(form)) if action == Action::FormNext && !form.open => Ok("all fields".to_owned()),
+            Some(Layer::Form(form)) if action == Action::FormNext && !form.open => {
+                Ok("all fields".to_owned())
+            }
             Some(Layer::Form(form)) if action == Action::FormSend && form.before.is_none() => {
                 Ok("make it".to_owned())
             }

@@ -39,10 +39,12 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     if app.loaded && app.notify && !app.focused {
         tell_desktop(app, &snapshot, effects);
     }
-    let first = !std::mem::replace(&mut app.loaded, true);
+    app.loaded = true;
+    let bare = app.columns.iter().all(|column| column.cards.is_empty());
     app.snapshot = snapshot;
     app.moving = None;
-    let open: Vec<_> = app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
+    let open: Vec<_> =
+        app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
     app.answered.retain(|question| open.contains(question));
     for layer in &mut app.layers {
         if let Layer::Answer(answer) = layer {
@@ -51,7 +53,7 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     }
     check_grab(app);
     refresh(app);
-    if first && app.selected.is_none() {
+    if bare && app.selected.is_none() {
         begin_somewhere(app);
     }
     if let Some(opened) = &mut app.opened {
@@ -74,7 +76,8 @@ fn check_grab(app: &mut App) {
     }
 }
 
-/// At first the selection stands on the first card there is, so that the first key already does something.
+/// Where there was no card before, the selection goes to the first one there is, so that the next key already
+/// does something.
 fn begin_somewhere(app: &mut App) {
     if let Some(column) = app.columns.iter().find(|column| !column.cards.is_empty()) {
         app.focus = column.status;
@@ -87,7 +90,12 @@ fn tell_desktop(app: &App, next: &BoardSnapshot, effects: &mut Vec<Effect>) {
     for card in &next.cards {
         let before = app.card(&card.id).and_then(lit);
         if let (Some(now), true) = (lit(card), before != lit(card)) {
-            effects.push(Effect::Notify(format!("#{} {} {}", card.seq, crate::tui::text::clean(&card.title), now.says())));
+            effects.push(Effect::Notify(format!(
+                "#{} {} {}",
+                card.seq,
+                crate::tui::text::clean(&card.title),
+                now.says()
+            )));
         }
     }
 }

@@ -73,7 +73,9 @@ fn context(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) {
     let width = usize::from(area.width);
     let mut lines = Vec::new();
     let number = format!("#{} ", card.seq);
-    for (at, words) in wrap(&clean(&card.title), width.saturating_sub(number.len()), width, Some(3)).into_iter().enumerate() {
+    for (at, words) in
+        wrap(&clean(&card.title), width.saturating_sub(number.len()), width, Some(3)).into_iter().enumerate()
+    {
         let mut line = Vec::new();
         if at == 0 {
             line.push(span(app, Role::Dim, number.clone()));
@@ -86,7 +88,8 @@ fn context(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) {
         facts.push(span(app, Role::Dim, format!(" {}", clean(label))));
     }
     facts.push(span(app, Role::Dim, format!(" · board {}", clean(&card.board_id))));
-    let view = app.opened.as_ref().filter(|opened| opened.task == card.id).and_then(|opened| opened.view.as_ref());
+    let view =
+        app.opened.as_ref().filter(|opened| opened.task == card.id).and_then(|opened| opened.view.as_ref());
     if let Some(run) = view.and_then(|view| view.runs.last()) {
         facts.push(span(app, Role::Dim, format!(" · attempt {}", run.attempt)));
     }
@@ -193,7 +196,12 @@ fn typed(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) -> Op
         if last > y {
             pen::put_span(buffer, x, last, &span(app, role, counter), area.width);
         }
-        let field = Rect { x: area.x + 2, y, width: area.width.saturating_sub(2), height: last.saturating_sub(y).max(1) };
+        let field = Rect {
+            x: area.x + 2,
+            y,
+            width: area.width.saturating_sub(2),
+            height: last.saturating_sub(y).max(1),
+        };
         if answer.typing {
             for y in field.top()..field.bottom() {
                 pen::put_span(buffer, area.x, y, &span(app, Role::Accent, "▌"), 1);

@@ -113,7 +113,8 @@ fn situation(app: &App, card: &Card, room: usize) -> Vec<Line<'static>> {
         TaskStatus::Pending | TaskStatus::Queued => waiting(app, card, lit, room),
         TaskStatus::Running => running(app, card, lit, room),
         TaskStatus::Review => {
-            let summary = [&card.review_summary, &card.result].into_iter().find(|text| !text.trim().is_empty());
+            let summary =
+                [&card.review_summary, &card.result].into_iter().find(|text| !text.trim().is_empty());
             said(Role::Lamp, "◇", summary.map_or("waits for your review", |text| text.as_str()), 2)
         }
         TaskStatus::Blocked => match &card.question {
@@ -125,7 +126,8 @@ fn situation(app: &App, card: &Card, room: usize) -> Vec<Line<'static>> {
             let error = if card.error.trim().is_empty() { "failed" } else { &card.error };
             let mut rows = said(Role::Danger, "✗", error, 2);
             if card.retry_count > 0 {
-                let tries = vec![span(app, Role::Dim, format!("{} of {}", card.retry_count, card.max_retries))];
+                let tries =
+                    vec![span(app, Role::Dim, format!("{} of {}", card.retry_count, card.max_retries))];
                 let left = rows.pop().map(|line| line.spans).unwrap_or_default();
                 match span_width(&left) + span_width(&tries) < room {
                     true => rows.push(spread(left, tries, room)),
@@ -206,14 +208,7 @@ pub fn spinner(now: Millis) -> &'static str {
 }
 
 /// A sign and a sentence that hangs beside it, on at most `limit` lines. The sign is the loud part.
-fn sentence(
-    app: &App,
-    role: Role,
-    sign: &str,
-    text: &str,
-    room: usize,
-    limit: usize,
-) -> Vec<Line<'static>> {
+fn sentence(app: &App, role: Role, sign: &str, text: &str, room: usize, limit: usize) -> Vec<Line<'static>> {
     let words = wrap(clean(text).trim_start(), room.saturating_sub(2), room.saturating_sub(2), Some(limit));
     words
         .into_iter()

@@ -32,7 +32,8 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
             span(app, Role::Dim, format!(" #{} ", card.seq)),
             span(app, Role::Title, clean(&card.title)),
         ];
-        Frame { edge: app.theme.style(Role::Accent), title, aside: Vec::new(), foot: Vec::new() }.draw(screen.panel, buffer);
+        Frame { edge: app.theme.style(Role::Accent), title, aside: Vec::new(), foot: Vec::new() }
+            .draw(screen.panel, buffer);
         let tabs = tabs(app, panel.tab);
         pen::put_line(buffer, body.x, screen.panel.y + 1, &tabs, body.width);
     }
@@ -76,7 +77,8 @@ pub fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
 
 fn overview(app: &App, width: usize) -> Vec<Line<'static>> {
     let Some(card) = app.selected_card() else { return Vec::new() };
-    let view = app.opened.as_ref().filter(|opened| opened.task == card.id).and_then(|opened| opened.view.as_ref());
+    let view =
+        app.opened.as_ref().filter(|opened| opened.task == card.id).and_then(|opened| opened.view.as_ref());
     let mut sheet = Sheet { app, width, lines: Vec::new() };
     if app.screen_is_narrow() {
         sheet.paragraph(Role::Title, &card.title);
@@ -152,7 +154,10 @@ impl Sheet<'_> {
         let app = self.app;
         let style = app.theme.status(card.status).remove_modifier(Modifier::CROSSED_OUT);
         let mut spans = vec![
-            Span::styled(format!("{} {}", glyph(card.status), card.status.as_str().to_uppercase()), style.add_modifier(Modifier::BOLD)),
+            Span::styled(
+                format!("{} {}", glyph(card.status), card.status.as_str().to_uppercase()),
+                style.add_modifier(Modifier::BOLD),
+            ),
             span(app, Role::Dim, format!("  since {}", app.clock(card.since_ms))),
         ];
         if let Some(run) = &card.run {
@@ -170,7 +175,11 @@ impl Sheet<'_> {
         let Some(question) = &card.question else { return };
         self.gap();
         let app = self.app;
-        let asked = format!("◆ {} asks, {} ago:", clean(&question.asked_by), short_age(app.now - question.asked_at_ms));
+        let asked = format!(
+            "◆ {} asks, {} ago:",
+            clean(&question.asked_by),
+            short_age(app.now - question.asked_at_ms)
+        );
         self.lines.push(Line::from(span(app, Role::Lamp, asked)));
         self.text(Role::Title, &question.text);
         for (at, option) in question.options.iter().enumerate() {
@@ -190,7 +199,12 @@ impl Sheet<'_> {
     /// What came out, what went wrong, what it is blocked by, what the reviewer should know.
     fn outcome(&mut self, card: &Card, task: &Task) {
         let said = [
-            ("blocked by", Role::Blocked, &task.blocked_reason, card.status == TaskStatus::Blocked && card.question.is_none()),
+            (
+                "blocked by",
+                Role::Blocked,
+                &task.blocked_reason,
+                card.status == TaskStatus::Blocked && card.question.is_none(),
+            ),
             ("error", Role::Failed, &task.error, true),
             ("review", Role::Text, &task.review_summary, true),
             ("result", Role::Text, &task.result, true),
@@ -237,7 +251,11 @@ impl Sheet<'_> {
         if task.review_required {
             self.field("review", Role::Text, "a person looks at the result");
         }
-        self.field("created", Role::Text, &format!("{} by {}", app.clock(task.created_at_ms), task.created_by));
+        self.field(
+            "created",
+            Role::Text,
+            &format!("{} by {}", app.clock(task.created_at_ms), task.created_by),
+        );
         if let Some(at) = task.started_at_ms {
             self.field("started", Role::Text, &app.clock(at));
         }

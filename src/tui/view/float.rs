@@ -41,7 +41,8 @@ pub fn prompt(app: &App, prompt: &PromptLayer, buffer: &mut Buffer) -> Option<Po
 pub fn confirm(app: &App, confirm: &ConfirmLayer, buffer: &mut Buffer) -> Option<Position> {
     let area = pen::centred(app, 56, 5, buffer);
     let inside = frame(app, &confirm.heading, &[Action::Yes, Action::No], area, buffer);
-    let middle = Rect { y: inside.y + 1.min(inside.height), height: inside.height.saturating_sub(1), ..inside };
+    let middle =
+        Rect { y: inside.y + 1.min(inside.height), height: inside.height.saturating_sub(1), ..inside };
     pen::lines(&words(app, Role::Text, &confirm.asks, inside.width), middle, buffer);
     None
 }
@@ -67,7 +68,8 @@ pub fn quit(app: &App, buffer: &mut Buffer) -> Option<Position> {
             Line::from(vec![span(app, Role::Key, format!("{key:>5}  ")), span(app, Role::Text, text)])
         })
         .collect();
-    let middle = Rect { y: inside.y + 1.min(inside.height), height: inside.height.saturating_sub(1), ..inside };
+    let middle =
+        Rect { y: inside.y + 1.min(inside.height), height: inside.height.saturating_sub(1), ..inside };
     pen::lines(&lines, middle, buffer);
     None
 }

@@ -68,10 +68,7 @@ fn lamp_words(app: &App, lit: Lamp, card: &Card) -> Vec<Span<'static>> {
         (Lamp::Blocked, _) if !card.blocked_reason.is_empty() => format!(": {}", clean(&card.blocked_reason)),
         _ => format!(": {}", clean(&card.title)),
     };
-    vec![
-        span(app, Role::Lamp, format!("◆ #{} {}", card.seq, lit.says())),
-        span(app, Role::Text, more),
-    ]
+    vec![span(app, Role::Lamp, format!("◆ #{} {}", card.seq, lit.says())), span(app, Role::Text, more)]
 }
 
 fn filter_line(
@@ -98,7 +95,10 @@ pub fn trouble(app: &App, buffer: &mut Buffer) {
     let (width, height) = app.size;
     let wide = width.min(72);
     if wide < 12 || height < 4 {
-        let line = Line::from(pen::cut_spans(vec![span(app, Role::Danger, clean(&notice.text))], usize::from(width)));
+        let line = Line::from(pen::cut_spans(
+            vec![span(app, Role::Danger, clean(&notice.text))],
+            usize::from(width),
+        ));
         let y = height.saturating_sub(1);
         pen::clear(Rect::new(0, y, width, 1.min(height)), buffer);
         pen::put_line(buffer, 0, y, &line, width);
@@ -110,7 +110,8 @@ pub fn trouble(app: &App, buffer: &mut Buffer) {
     let area = Rect::new(width - wide, height.saturating_sub(high + 1), wide, high);
     pen::clear(area, buffer);
     let title = vec![span(app, Role::Danger, "not done")];
-    Frame { edge: app.theme.style(Role::Danger), title, aside: Vec::new(), foot: Vec::new() }.draw(area, buffer);
+    Frame { edge: app.theme.style(Role::Danger), title, aside: Vec::new(), foot: Vec::new() }
+        .draw(area, buffer);
     let text: Vec<Line> = words.into_iter().map(|line| Line::from(span(app, Role::Text, line))).collect();
     pen::lines(&text, pen::inside(area), buffer);
 }
@@ -208,6 +209,11 @@ fn on_board(app: &App) -> Vec<Action> {
     }
     actions.extend([Open, Grab, Create, Edit, Filter, Back, Why, Undo, Boards, Archive, Quit]);
     let mut seen = Vec::new();
-    actions.retain(|action| !seen.contains(action) && { seen.push(*action); true });
+    actions.retain(|action| {
+        !seen.contains(action) && {
+            seen.push(*action);
+            true
+        }
+    });
     actions
 }

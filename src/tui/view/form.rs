@@ -52,7 +52,11 @@ pub fn draw(app: &App, form: &FormLayer, buffer: &mut Buffer) -> Option<Position
     let mut cursor = None;
     for slot in form.slots() {
         let high = rows(*slot) + gap(*slot, form);
-        if over > 0 && *slot != form.focus && form.slots().iter().position(|s| s == slot) < form.slots().iter().position(|s| *s == form.focus) {
+        if over > 0
+            && *slot != form.focus
+            && form.slots().iter().position(|s| s == slot)
+                < form.slots().iter().position(|s| *s == form.focus)
+        {
             over = over.saturating_sub(high);
             continue;
         }
@@ -65,7 +69,9 @@ pub fn draw(app: &App, form: &FormLayer, buffer: &mut Buffer) -> Option<Position
         }
         y += high;
     }
-    let y = (y + u16::from(!errors.is_empty())).min(inside.bottom().saturating_sub(errors.len() as u16)).max(inside.y);
+    let y = (y + u16::from(!errors.is_empty()))
+        .min(inside.bottom().saturating_sub(errors.len() as u16))
+        .max(inside.y);
     let text: Vec<Line> = errors.into_iter().map(|line| Line::from(span(app, Role::Danger, line))).collect();
     pen::lines(&text, Rect { y, height: inside.bottom().saturating_sub(y), ..inside }, buffer);
     cursor

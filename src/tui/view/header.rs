@@ -70,7 +70,13 @@ fn counts(app: &App, words: bool) -> Vec<Span<'static>> {
     }
     let parts = [
         (running, Role::Running, Role::Text, glyph(TaskStatus::Running), "running".to_owned()),
-        (needing, Role::Lamp, Role::Lamp, "◆", if needing == 1 { "needs you" } else { "need you" }.to_owned()),
+        (
+            needing,
+            Role::Lamp,
+            Role::Lamp,
+            "◆",
+            if needing == 1 { "needs you" } else { "need you" }.to_owned(),
+        ),
         (failed, Role::Danger, Role::Text, glyph(TaskStatus::Failed), "failed".to_owned()),
     ];
     let mut spans = Vec::new();

@@ -57,7 +57,11 @@ pub fn draw(app: &App, help: &HelpLayer, buffer: &mut Buffer) -> Option<Position
     let all = lines(app, columns);
     let top = help.top.min(all.len().saturating_sub(rows));
     let aside = match all.len() > rows {
-        true => vec![span(app, Role::Dim, format!("{}–{} of {}", top + 1, (top + rows).min(all.len()), all.len()))],
+        true => vec![span(
+            app,
+            Role::Dim,
+            format!("{}–{} of {}", top + 1, (top + rows).min(all.len()), all.len()),
+        )],
         false => Vec::new(),
     };
     let foot = pen::keys(app, &[Action::ListDown, Action::ListUp, Action::ListClose]);

@@ -17,7 +17,8 @@ pub fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
         return vec![Line::from(span(app, Role::Dim, words))];
     }
     let mut lines = Vec::new();
-    let shown: Vec<&Event> = opened.history.iter().filter(|event| event.kind != EventKind::Reported).collect();
+    let shown: Vec<&Event> =
+        opened.history.iter().filter(|event| event.kind != EventKind::Reported).collect();
     let times: Vec<String> = shown.iter().map(|event| app.clock(event.at_ms)).collect();
     let margin = times.iter().map(|time| cells(time)).max().unwrap_or(0) + 2;
     for (event, time) in shown.into_iter().zip(times).rev() {
@@ -31,7 +32,10 @@ pub fn lines(app: &App, width: usize) -> Vec<Line<'static>> {
             ]));
         }
         for part in wrap(&clean(&more), room, room, Some(4)).into_iter().filter(|part| !part.is_empty()) {
-            lines.push(Line::from(vec![span(app, Role::Text, " ".repeat(margin)), span(app, Role::Dim, part)]));
+            lines.push(Line::from(vec![
+                span(app, Role::Text, " ".repeat(margin)),
+                span(app, Role::Dim, part),
+            ]));
         }
     }
     lines

@@ -130,7 +130,8 @@ fn in_edge(spans: &[Span], room: usize) -> Line<'static> {
     if spans.is_empty() || room < 3 {
         return Line::default();
     }
-    let owned = spans.iter().map(|span| Span::styled(span.content.clone().into_owned(), span.style)).collect();
+    let owned =
+        spans.iter().map(|span| Span::styled(span.content.clone().into_owned(), span.style)).collect();
     let mut line = vec![Span::raw(" ")];
     line.extend(cut_spans(owned, room - 2));
     line.push(Span::raw(" "));
