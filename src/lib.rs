@@ -6,9 +6,11 @@
 //! ```
 //!
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
+pub mod agents;
 pub mod cli;
 pub mod domain;
 pub mod engine;
+pub mod process;
 pub mod store;
 pub mod tools;
 pub mod tui;

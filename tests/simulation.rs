@@ -639,7 +639,8 @@ fn process_lives_with(dispatcher: &Option<String>, process: &Process) -> bool {
     dispatcher.as_ref() == Some(&process.holder)
 }
 
-fn simulate(seed: u64, steps: usize, on_lost: OnLost) {
+/// Runs one seed, and answers with every status that a task ended in.
+fn simulate(seed: u64, steps: usize, on_lost: OnLost) -> HashSet<TaskStatus> {
     let folder = tempfile::tempdir().unwrap();
     let mut world = World::new(seed, folder.path(), on_lost);
     for step in 0..steps {
@@ -651,8 +652,7 @@ fn simulate(seed: u64, steps: usize, on_lost: OnLost) {
     }
     world.settle();
     world.check_replay();
-    let over: HashSet<TaskStatus> = world.tasks().iter().map(|t| t.status).collect();
-    assert!(over.contains(&TaskStatus::Success), "nothing ever succeeded in seed {seed}");
+    world.tasks().iter().map(|t| t.status).collect()
 }
 
 fn number(name: &str) -> Option<u64> {
@@ -662,15 +662,22 @@ fn number(name: &str) -> Option<u64> {
 fn run_many(first: u64, total: usize, on_lost: OnLost) {
     let total = number("ANDON_SIM_STEPS").map_or(total, |n| n as usize);
     let each = 250;
+    let mut ended_in: HashSet<TaskStatus> = HashSet::new();
     let first = number("ANDON_SIM_SEED").unwrap_or(first);
     for round in 0..total.div_ceil(each) {
         let seed = first + round as u64;
         let done = std::panic::catch_unwind(|| simulate(seed, each, on_lost));
-        if let Err(fault) = done {
-            eprintln!(
-                "seed {seed} broke an invariant; repeat it with ANDON_SIM_SEED={seed} ANDON_SIM_STEPS=1"
-            );
-            std::panic::resume_unwind(fault);
+        match done {
+            Ok(statuses) => ended_in.extend(statuses),
+            Err(fault) => {
+                eprintln!("seed {seed} broke an invariant; repeat: ANDON_SIM_SEED={seed} ANDON_SIM_STEPS=1");
+                std::panic::resume_unwind(fault);
+            }
+        }
+    }
+    if total > 400 {
+        for status in [TaskStatus::Success, TaskStatus::Failed, TaskStatus::Cancelled] {
+            assert!(ended_in.contains(&status), "no task ended as {status}: the simulation does too little");
         }
     }
 }

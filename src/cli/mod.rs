@@ -1,4 +1,129 @@
-//! The command line: one file a verb, and the files that people write for it.
+//! The command line: one file a verb, answers as text or JSON, and the composition root that joins engine,
+//! executors and board. It may know every room below it; no rule of the house lives here. Start reading at
+//! [`args`] (what may be typed), then [`main`], then any verb.
 
+mod actor;
+mod add;
+mod args;
+mod board;
+mod boards;
+mod completions;
 pub mod config;
+mod configuration;
+mod context;
+mod copy;
+mod definition_file;
+mod demo;
+mod depend;
+mod dispatch;
+mod edit;
+mod error;
+mod events;
+mod graph;
+mod harmless;
+mod headless;
+mod list;
+mod log;
+mod logging;
+mod output;
+mod prompt;
+mod questions;
+mod record;
+mod registry;
+mod run;
+mod scratch;
+mod settle;
+mod several;
+mod show;
+mod signals;
+mod status;
+mod tool;
+mod wait;
+mod watch;
+mod when;
+mod words;
+mod work;
+mod workflow;
 pub mod workflow_file;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+use args::{CommandLine, Verb};
+use context::Context;
+use error::{CliError, Exit};
+use output::{Color, Output};
+
+/// Reads the command line, does what it says, and gives the exit code.
+pub fn main() -> ExitCode {
+    let line = match CommandLine::try_parse() {
+        Ok(line) => line,
+        Err(error) => return ExitCode::from(refuse_line(&error).code()),
+    };
+    let mut context = Context::new(line.globals.clone());
+    let ended = carry_out(&mut context, line).and_then(|exit| context.out.flush().map(|()| exit));
+    let exit = ended.unwrap_or_else(|error| {
+        // What was answered before the fault still belongs to the reader; a second fault adds nothing.
+        let _ = context.out.flush();
+        context.out.error(&error);
+        error.exit()
+    });
+    ExitCode::from(exit.code())
+}
+
+fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError> {
+    let headless = line.serve.headless;
+    let Some(verb) = line.verb else {
+        return match headless {
+            true => headless::run(context, &line.serve),
+            false => board::open(context),
+        };
+    };
+    if headless && !matches!(verb, Verb::Demo(_) | Verb::Run(_)) {
+        return Err(CliError::Usage("--headless goes with the board, `demo` and `run` only".to_owned()));
+    }
+    match verb {
+        Verb::Demo(args) => demo::run(context, args, headless),
+        Verb::Add(args) => add::run(context, args),
+        Verb::Wait(args) => wait::run(context, args),
+        Verb::Copy(args) => copy::run(context, args),
+        Verb::List(args) => list::run(context, args),
+        Verb::Show(args) => show::show(context, args),
+        Verb::Why(args) => show::why(context, args),
+        Verb::Log(args) => log::run(context, args),
+        Verb::Events(args) => events::run(context, args),
+        Verb::Status(verb) => status::run(context, verb),
+        Verb::Edit(args) => edit::run(context, args),
+        Verb::Depend(args) => depend::run(context, args),
+        Verb::Questions(args) => questions::list(context, args),
+        Verb::Answer(args) => questions::answer(context, args),
+        Verb::Run(args) => run::run(context, args, headless),
+        Verb::Workflow(verb) => workflow::run(context, verb),
+        Verb::Tool(args) => tool::run(context, args),
+        Verb::Boards(args) => boards::run(context, args),
+        Verb::Config(args) => configuration::run(context, args),
+        Verb::Completions(args) => completions::run(context, args),
+    }
+}
+
+/// A command line that can't be read: help and version go to stdout, everything else is a usage error in few
+/// lines.
+fn refuse_line(error: &clap::Error) -> Exit {
+    if !error.use_stderr() {
+        // A closed pipe or a full disk while help is printed changes nothing.
+        let _ = error.print();
+        return Exit::Done;
+    }
+    let rendered = error.render().to_string();
+    let said: Vec<&str> = rendered
+        .lines()
+        .map(str::trim_end)
+        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
+        .collect();
+    let text = said.join("\n");
+    let text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
+    let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
+    let usage = CliError::Usage(text);
+    Output::new(json, Color::Auto).error(&usage);
+    usage.exit()
+}

@@ -50,6 +50,7 @@ enum Message {
     Drain,
     Stop,
     StopNow,
+    Die,
 }
 
 /// A running dispatcher. Dropping it does not stop it.
@@ -131,6 +132,12 @@ impl Dispatcher {
     /// As [`Dispatcher::stop`], without grace.
     pub fn stop_now(&self) {
         self.tell(Message::StopNow);
+    }
+
+    /// Ends at once and says nothing to anybody, as a crash would: for tests of what comes after.
+    pub fn die(&self) {
+        self.tell(Message::Die);
+        self.join();
     }
 
     fn tell(&self, message: Message) {
@@ -239,6 +246,9 @@ impl Shell {
             let first = self.receive.recv_timeout(self.patience());
             let mut messages: Vec<Message> = first.into_iter().collect();
             messages.extend(self.receive.try_iter().take(1_000));
+            if messages.iter().any(|message| matches!(message, Message::Die)) {
+                return;
+            }
             self.turn(messages);
         }
         drop(lease);
@@ -315,6 +325,7 @@ impl Shell {
                     inputs.push(Input::Recovered { run, recovery });
                 }
                 Message::Look => asked = asked || self.is_news(),
+                Message::Die => {}
                 Message::Drain => {
                     self.drain();
                     asked = true;

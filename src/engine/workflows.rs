@@ -307,20 +307,22 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "cancelled")?;
         self.workflow(&id)?.cancel_requested = true;
         let reason = "its workflow was cancelled".to_owned();
-        for task in self.tx.steps(&id)? {
-            if task.status.is_settled() {
+        let seqs: Vec<i64> = self.tx.steps(&id)?.iter().map(|task| task.seq).collect();
+        for seq in seqs {
+            // Opened anew each: cancelling one may have swept others.
+            let mut ledger = self.open_seq(seq)?;
+            if ledger.task().status.is_settled() {
                 continue;
             }
-            match self.tx.active_run(task.seq)? {
+            match self.tx.active_run(seq)? {
                 None => {
-                    let mut ledger = Ledger::open(task);
                     self.cancel_open(&mut ledger, &reason, true)?;
                     self.save(ledger)?;
                 }
                 // One that is being cancelled already stays so.
                 Some(run) if run.closing_as == Some(crate::domain::Intent::Cancel) => {}
                 Some(_) => {
-                    self.cancel(&IdRef::Seq(task.seq), Some(reason.clone()))?;
+                    self.cancel(&IdRef::Seq(seq), Some(reason.clone()))?;
                 }
             }
         }

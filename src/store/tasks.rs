@@ -490,3 +490,25 @@ impl Tx<'_> {
         Ok(self.connection.prepare_cached(sql)?.execute([task, on])? == 1)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Options, Store};
+    use super::NEXT_READY;
+    use crate::store::Failure;
+
+    #[test]
+    fn the_claim_walks_the_ready_index_and_sorts_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("x.db"), Options::default()).unwrap();
+        let plan: Vec<String> = store
+            .read(|view| {
+                let mut statement = view.connection.prepare(&["EXPLAIN QUERY PLAN ", NEXT_READY].concat())?;
+                let rows = statement.query_map([""], |row| row.get(3))?;
+                Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
+            })
+            .map_err(|e: Failure| e.to_string())
+            .unwrap();
+        assert_eq!(plan, ["SEARCH tasks USING INDEX tasks_ready (lane=?)"]);
+    }
+}

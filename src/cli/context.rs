@@ -1,0 +1,105 @@
+//! What every verb is given: the globals, the streams, and the engine once somebody asks for it.
+
+use std::cell::OnceCell;
+use std::path::PathBuf;
+
+use super::args::Globals;
+use super::config::{self, Config, places};
+use super::error::CliError;
+use super::output::Output;
+use crate::domain::id::IdKind;
+use crate::domain::{Actor, IdRef, Refusal};
+use crate::engine::{Command, Engine, Outcome};
+
+/// The setting of one call.
+pub struct Context {
+    /// The streams.
+    pub out: Output,
+    /// The global options.
+    pub globals: Globals,
+    actor: Actor,
+    engine: Option<Engine>,
+    config: OnceCell<Config>,
+}
+
+impl Context {
+    /// The setting for these globals. Touches no file.
+    pub fn new(globals: Globals) -> Self {
+        let out = Output::new(globals.json, globals.color);
+        Self { out, globals, actor: super::actor::current(), engine: None, config: OnceCell::new() }
+    }
+
+    /// Who calls.
+    pub fn actor(&self) -> &Actor {
+        &self.actor
+    }
+
+    /// The configuration, read at the first call.
+    pub fn config(&self) -> Result<&Config, CliError> {
+        if let Some(config) = self.config.get() {
+            return Ok(config);
+        }
+        let config = config::load(self.globals.config.as_deref()).map_err(CliError::Config)?;
+        Ok(self.config.get_or_init(|| config))
+    }
+
+    /// The database file.
+    pub fn database(&self) -> Result<PathBuf, CliError> {
+        places::database(self.globals.db.as_deref()).ok_or_else(|| {
+            CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned())
+        })
+    }
+
+    /// The engine over that file, opened at the first call.
+    pub fn engine(&mut self) -> Result<Engine, CliError> {
+        if let Some(engine) = &self.engine {
+            return Ok(engine.clone());
+        }
+        let path = self.database()?;
+        if self.globals.verbose > 0 {
+            self.out.note(&format!("database {}, board {}", path.display(), self.board_or_all()?));
+        }
+        let engine = Engine::open_with(&path, self.config()?.engine_options())?;
+        self.engine = Some(engine.clone());
+        Ok(engine)
+    }
+
+    /// Lets go of the engine; the next that asks opens it anew.
+    pub fn close(&mut self) {
+        self.engine = None;
+    }
+
+    /// Carries out one command as the caller.
+    pub fn execute(&mut self, command: Command) -> Result<Outcome, CliError> {
+        let engine = self.engine()?;
+        Ok(engine.execute(command, &self.actor)?)
+    }
+
+    /// The board for what concerns one; refuses `*`.
+    pub fn board(&self) -> Result<String, CliError> {
+        match self.board_or_all()? {
+            "*" => Err(CliError::Usage("`--board '*'` means all boards, and one is needed here".to_owned())),
+            name => Ok(name.to_owned()),
+        }
+    }
+
+    /// The board for what may concern all; `None` = all.
+    pub fn board_filter(&self) -> Result<Option<String>, CliError> {
+        match self.board_or_all()? {
+            "*" => Ok(None),
+            name => Ok(Some(name.to_owned())),
+        }
+    }
+
+    fn board_or_all(&self) -> Result<&str, CliError> {
+        match self.globals.board.as_deref() {
+            None | Some("") => Ok(&self.config()?.board.default),
+            Some(name) => Ok(name),
+        }
+    }
+}
+
+/// The reference to a task that somebody typed.
+pub fn task_ref(text: &str) -> Result<IdRef, Refusal> {
+    IdRef::parse(text, IdKind::Task)
+}

@@ -1,0 +1,101 @@
+//! Dispatching in this process: the engine's dispatcher with the executors of the house, for what a verb needs.
+
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use super::config::Config;
+use super::context::Context;
+use super::error::CliError;
+use super::signals::Signals;
+use crate::agents::{AgentConfig, LocalExecutors, Protocol, RegistryTools, Settings};
+use crate::domain::WorkflowId;
+use crate::engine::{Dispatcher, Engine};
+
+/// How often somebody who insists on leaving is looked for.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long "at once" may take.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// A dispatcher of this process.
+pub struct Dispatch {
+    dispatcher: Arc<Dispatcher>,
+}
+
+/// Starts dispatching: everything, or with `only` the steps of one workflow. Where another process dispatches,
+/// this one stands by and takes over when that one goes.
+pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -> Result<Dispatch, CliError> {
+    let registry = super::registry::of(context)?;
+    let config = context.config()?;
+    let settings = agent_settings(config);
+    let mut options = config.dispatch_options();
+    options.only_workflow = only;
+    if let Some(parallel) = context.globals.parallel {
+        options.parallel = parallel;
+    }
+    let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
+    let executors = Arc::new(LocalExecutors::new(settings, tools));
+    let dispatcher = Arc::new(Dispatcher::start(engine, executors, options)?);
+    Ok(Dispatch { dispatcher })
+}
+
+/// What the configuration says about executors.
+fn agent_settings(config: &Config) -> Settings {
+    let agents = config.agents.iter().map(|(name, agent)| {
+        let settings = AgentConfig {
+            name: name.clone(),
+            protocol: Protocol::Command,
+            command: agent.command.clone(),
+            parallel: agent.parallel,
+            env: agent.env.clone(),
+        };
+        (name.clone(), settings)
+    });
+    Settings {
+        agents: agents.collect(),
+        log_cap: u64::from(config.log.cap_mib) * 1024 * 1024,
+        ..Settings::default()
+    }
+}
+
+impl Dispatch {
+    /// The dispatcher, for who shows and ends it.
+    pub fn dispatcher(&self) -> &Arc<Dispatcher> {
+        &self.dispatcher
+    }
+
+    /// Stops: what runs is suspended. After a further signal without grace. False where that did
+    /// not end either.
+    pub fn stop_and_wait(self, signals: &Signals) -> bool {
+        self.dispatcher.stop();
+        self.wait(signals)
+    }
+
+    /// Claims nothing more and waits for what runs. After a further signal without grace. False where that did
+    /// not end either.
+    pub fn drain_and_wait(self, signals: &Signals) -> bool {
+        self.dispatcher.drain();
+        self.wait(signals)
+    }
+
+    fn wait(self, signals: &Signals) -> bool {
+        let seen = signals.count();
+        let (ended, end) = mpsc::channel();
+        let dispatcher = self.dispatcher.clone();
+        thread::spawn(move || {
+            dispatcher.join();
+            // Nobody listens any more where a signal was faster.
+            let _ = ended.send(());
+        });
+        while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
+            if signals.count() > seen {
+                self.dispatcher.stop_now();
+                // Killing and proving dead takes a moment; who can't be killed is left to the next dispatcher.
+                return end.recv_timeout(AT_ONCE).is_ok();
+            }
+        }
+        true
+    }
+}

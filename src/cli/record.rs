@@ -1,0 +1,107 @@
+//! What programs read: the JSON shapes of records, lists and answers. Tasks and workflows look as the tools
+//! print them.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::error::CliError;
+use crate::domain::board::Predecessor;
+use crate::domain::time::rfc3339;
+use crate::domain::{Event, IdRef, Question, Run, Task};
+use crate::engine::{Engine, OpenQuestion, TaskView};
+pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
+
+/// A TaskRecord: the task, with who holds its run and until when.
+pub fn task(engine: &Engine, task: &Task) -> Result<Value, CliError> {
+    let run = engine.active_run(task)?;
+    Ok(with_run(task, run.as_ref()))
+}
+
+/// A TaskRecord with its runs, waits and dependencies.
+pub fn task_view(engine: &Engine, view: &TaskView) -> Result<Value, CliError> {
+    let active = view.runs.iter().find(|run| Some(&run.id) == view.task.current_run_id.as_ref());
+    let mut record = with_run(&view.task, active);
+    record["runs"] = Value::Array(view.runs.iter().map(run).collect());
+    record["waits"] = Value::Array(view.questions.iter().map(question).collect());
+    record["dependencies"] = neighbours(engine, &view.predecessors)?;
+    record["dependents"] = neighbours(engine, &view.successors)?;
+    Ok(record)
+}
+
+fn neighbours(engine: &Engine, tasks: &[Predecessor]) -> Result<Value, CliError> {
+    let mut list = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        let id = engine.task(&IdRef::Seq(task.seq))?.id;
+        list.push(json!({ "id": id, "seq": task.seq, "title": task.title, "status": task.status }));
+    }
+    Ok(Value::Array(list))
+}
+
+/// A run.
+pub fn run(run: &Run) -> Value {
+    Value::Object(with_twins(run))
+}
+
+/// A question, by the names that its answerers use.
+pub fn question(question: &Question) -> Value {
+    let mut record = Map::new();
+    record.insert("task_id".to_owned(), json!(question.task_id));
+    record.insert("question_id".to_owned(), json!(question.id));
+    record.insert("question".to_owned(), json!(question.text));
+    for (name, value) in with_twins(question) {
+        if !matches!(name.as_str(), "id" | "text" | "task_id") {
+            record.insert(name, value);
+        }
+    }
+    Value::Object(record)
+}
+
+/// An open question with what is known of its task.
+pub fn open_question(open: &OpenQuestion) -> Value {
+    let mut record = question(&open.question);
+    record["seq"] = json!(open.seq);
+    record["title"] = json!(open.title);
+    record["board_id"] = json!(open.board_id);
+    record
+}
+
+/// An event.
+pub fn event(event: &Event) -> Value {
+    Value::Object(with_twins(event))
+}
+
+/// A list.
+pub fn list(items: Vec<Value>, next_cursor: Option<String>) -> Value {
+    json!({ "items": items, "next_cursor": next_cursor })
+}
+
+/// The fields of a value, with an RFC 3339 twin beside every instant.
+fn with_twins(value: &impl Serialize) -> Map<String, Value> {
+    let Ok(Value::Object(fields)) = serde_json::to_value(value) else { return Map::new() };
+    let mut record = Map::new();
+    for (name, value) in fields {
+        if name == "at_ms" || name.ends_with("_at_ms") {
+            let twin = name.trim_end_matches("_ms").to_owned();
+            record.insert(twin, value.as_i64().map_or(Value::Null, |at| json!(rfc3339(at))));
+        }
+        record.insert(name, value);
+    }
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::TaskId;
+
+    #[test]
+    fn a_question_has_the_names_that_answers_use() {
+        let asked = Question { task_id: TaskId::from("t_x"), text: "Which?".into(), ..Question::default() };
+        let record = question(&asked);
+        let record = record.as_object().unwrap();
+        for name in ["task_id", "question_id", "question", "options", "state", "asked_at", "asked_at_ms"] {
+            assert!(record.contains_key(name), "{name}");
+        }
+        assert!(!record.contains_key("text"));
+    }
+}

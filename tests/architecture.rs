@@ -1,0 +1,154 @@
+//! The direction of imports, read from the sources: an arrow that goes up or sideways fails. Each room also has
+//! a `mod.rs` that says what lives there.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// What each room may see of the others.
+fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
+    BTreeMap::from([
+        ("domain", &[] as &[&str]),
+        ("process", &[]),
+        ("store", &["domain"]),
+        ("engine", &["domain", "store"]),
+        ("tools", &["domain", "engine", "process"]),
+        ("agents", &["domain", "engine", "tools", "process"]),
+        ("tui", &["domain", "engine"]),
+        ("cli", &["domain", "engine", "tools", "agents", "tui"]),
+    ])
+}
+
+/// Words of crates that a room must not know.
+fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
+    BTreeMap::from([
+        (
+            "domain",
+            &["tokio::", "rusqlite::", "std::fs", "std::process", "std::thread", "SystemTime", "Instant"]
+                as &[&str],
+        ),
+        ("store", &["ratatui", "crossterm", "std::process::Command", "tokio::process"]),
+        ("engine", &["rusqlite", "ratatui", "crossterm", "tokio::process", "std::process::Command"]),
+        ("process", &["rusqlite", "ratatui", "crossterm"]),
+        ("tools", &["rusqlite", "ratatui", "crossterm"]),
+        ("agents", &["rusqlite", "ratatui", "crossterm", "crate::store"]),
+        ("tui", &["rusqlite", "crate::store"]),
+        ("cli", &["rusqlite", "crate::store"]),
+    ])
+}
+
+fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, out);
+        } else if path.extension().is_some_and(|e| e == "rs") {
+            out.push(path);
+        }
+    }
+}
+
+/// The code of a file: without comments, and without its own tests, which may look further.
+fn code(path: &Path) -> Vec<(usize, String)> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let before_tests = text.split("#[cfg(test)]\nmod tests").next().unwrap_or("").to_owned();
+    before_tests
+        .lines()
+        .enumerate()
+        .map(|(at, line)| (at + 1, line.split("//").next().unwrap_or("").to_owned()))
+        .collect()
+}
+
+fn rooms() -> Vec<(String, PathBuf)> {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut found: Vec<(String, PathBuf)> = std::fs::read_dir(&src)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), path))
+        .collect();
+    found.sort();
+    found
+}
+
+#[test]
+fn imports_go_only_downward() {
+    let allowed = may_see();
+    let names: Vec<String> = rooms().into_iter().map(|(name, _)| name).collect();
+    let mut faults = Vec::new();
+    for (room, folder) in rooms() {
+        let may = allowed
+            .get(room.as_str())
+            .unwrap_or_else(|| panic!("room `{room}` is not in the plan of the house"));
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        for file in files {
+            for (line, text) in code(&file) {
+                for other in &names {
+                    let reaches = text.contains(&format!("crate::{other}::"))
+                        || text.contains(&format!("crate::{{{other}"))
+                        || text.contains(&format!("use crate::{other};"));
+                    if reaches && *other != room && !may.contains(&other.as_str()) {
+                        faults.push(format!("{}:{line}: {room} must not see {other}", file.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn each_room_is_free_of_what_must_be_absent() {
+    let absent = absent();
+    let mut faults = Vec::new();
+    for (room, folder) in rooms() {
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        for file in files {
+            for (line, text) in code(&file) {
+                for word in absent.get(room.as_str()).copied().unwrap_or_default() {
+                    if text.contains(word) {
+                        faults.push(format!("{}:{line}: {room} must not know {word}", file.display()));
+                    }
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_folder_says_what_lives_there() {
+    let mut silent = Vec::new();
+    for (_, folder) in rooms() {
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        for file in files.iter().filter(|f| f.ends_with("mod.rs")) {
+            let text = std::fs::read_to_string(file).unwrap();
+            if !text.starts_with("//!") {
+                silent.push(file.display().to_string());
+            }
+        }
+    }
+    assert!(silent.is_empty(), "{silent:?}");
+}
+
+#[test]
+fn sql_is_written_out_and_only_in_the_store() {
+    let mut faults = Vec::new();
+    for (room, folder) in rooms() {
+        let mut files = Vec::new();
+        sources(&folder, &mut files);
+        for file in files {
+            for (line, text) in code(&file) {
+                let sql = ["SELECT ", "INSERT INTO", "UPDATE tasks", "DELETE FROM", "PRAGMA "]
+                    .iter()
+                    .any(|w| text.contains(w));
+                if sql && (room != "store" || text.contains("format!")) {
+                    faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

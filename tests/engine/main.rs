@@ -1,0 +1,10 @@
+//! The engine as a face meets it: commands and reads over a real database, with a dispatcher whose executor is a
+//! fake that the test plays by hand.
+
+mod boards;
+mod fake;
+mod lifecycle;
+mod questions;
+mod recovery;
+mod store;
+mod workflows;
