@@ -110,7 +110,12 @@ fn facts(view: &TaskView) -> Vec<(&'static str, String)> {
     vec![
         (
             "status",
-            format!("{} {} for {}", words::glyph(task.status), task.status, running_time(now - task.since_ms)),
+            format!(
+                "{} {} for {}",
+                words::glyph(task.status),
+                task.status,
+                running_time(now - task.since_ms)
+            ),
         ),
         ("blocked by", one_line(&task.blocked_reason)),
         ("id", task.id.to_string()),

@@ -6,6 +6,7 @@
 mod keys;
 mod loops;
 
+mod pty;
 mod sample;
 mod screen;
 mod screens;

@@ -146,3 +146,19 @@ fn any_size_draws_without_a_panic() {
         }
     }
 }
+
+#[test]
+fn the_pictures_in_the_documentation_are_current() {
+    use andon::tui::svg::{Palette, render};
+    for (theme, palette) in [("dark", Palette::DARK), ("light", Palette::LIGHT)] {
+        let mut screen = Screen::themed(132, 26, sample::busy(), theme);
+        screen.press("llll");
+        let path = format!("{}/assets/board-{theme}.svg", env!("CARGO_MANIFEST_DIR"));
+        let drawn = render(&screen.buffer(), palette);
+        if std::env::var_os("ANDON_UPDATE_PICTURES").is_some() {
+            std::fs::write(&path, &drawn).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == drawn, "{path} differs; ANDON_UPDATE_PICTURES=1 draws it anew");
+    }
+}

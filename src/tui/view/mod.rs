@@ -22,6 +22,10 @@ use super::layout;
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame, app: &App) {
+    // The terminal may have changed its size a moment ago; the event that says so is on its way.
+    if (frame.area().width, frame.area().height) != app.size {
+        return;
+    }
     let screen = layout::screen(app);
     let buffer = frame.buffer_mut();
     header::draw(app, &screen, buffer);
