@@ -32,6 +32,12 @@ pub fn draw(frame: &mut Frame, app: &App) {
     board::draw(app, &screen, buffer);
     detail::draw(app, &screen, buffer);
     let mut cursor = footer::draw(app, &screen, buffer);
+    if app.layers.iter().any(|layer| !matches!(layer, Layer::Search(_))) {
+        // What floats is what matters now.
+        for area in [screen.strip, screen.board, screen.panel] {
+            pen::fade(app, area, buffer);
+        }
+    }
     for layer in &app.layers {
         cursor = match layer {
             Layer::Help(help) => help::draw(app, help, buffer),
