@@ -35,6 +35,7 @@ fn options(context: &Context) -> Result<Options, CliError> {
     options.color = output::color_wanted(context.globals.color);
     options.keymap = config.keymap();
     options.notify = config.board.notify;
+    options.archive = config.board.archive;
     options.cwd = Some(work::folder(None)?);
     Ok(options)
 }

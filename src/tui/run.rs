@@ -48,6 +48,8 @@ pub struct Options {
     pub dispatcher: Option<Arc<dyn DispatcherControl>>,
     /// Whether the desktop is told of new lamps while the terminal is not in focus.
     pub notify: bool,
+    /// Whether the columns of closed cards are shown from the start.
+    pub archive: bool,
 }
 
 impl Options {
@@ -62,6 +64,7 @@ impl Options {
             actor,
             dispatcher: None,
             notify: false,
+            archive: false,
         }
     }
 }
@@ -143,6 +146,7 @@ where
     let mut app = App::new(&options.board, theme, keymap, (size.width, size.height));
     app.cwd = options.cwd.clone();
     app.notify = options.notify;
+    app.archive = options.archive;
     Ok(app)
 }
 
@@ -336,7 +340,7 @@ where
                 Some(Effect::Clipboard(text)) => self.host.clipboard(&text)?,
                 Some(Effect::Title(text)) => self.host.title(&text)?,
                 Some(Effect::Notify(text)) => self.host.notify(&text)?,
-                Some(Effect::Redraw) => self.terminal.clear().map_err(io::Error::other)?,
+                Some(Effect::Redraw) => self.afresh()?,
                 Some(Effect::Background) => {
                     self.lend()?;
                     self.stopped = Some(Instant::now());
@@ -364,10 +368,14 @@ where
         self.lent = false;
         self.stopped = None;
         self.app.dirty = true;
-        self.terminal.clear().map_err(io::Error::other)?;
+        self.afresh()
+    }
+
+    /// Forgets what the screen shows, so that the next frame draws every cell. Not `Terminal::clear`: that asks
+    /// the terminal for its cursor, and the answer would be read as keys.
+    fn afresh(&mut self) -> io::Result<()> {
         let size = self.terminal.size().map_err(io::Error::other)?;
-        let effects = update(&mut self.app, Event::Resize(size.width, size.height));
-        self.carry_out(effects)
+        self.terminal.resize(size.into()).map_err(io::Error::other)
     }
 
     /// Draws one frame.
@@ -375,8 +383,7 @@ where
         // The size is asked for, not only heard of: in a storm of resizes the last word may be missed.
         let size = self.terminal.size().map_err(io::Error::other)?;
         if (size.width, size.height) != self.app.size {
-            let effects = update(&mut self.app, Event::Resize(size.width, size.height));
-            self.carry_out(effects)?;
+            self.take(Event::Resize(size.width, size.height))?;
         }
         self.host.begin_frame()?;
         let app = &self.app;

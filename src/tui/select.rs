@@ -18,43 +18,50 @@ pub const STANDING: [TaskStatus; 6] = [
 /// Sorts the cards into columns anew and lets the selection follow its card.
 pub fn rebuild(app: &mut App) {
     app.places = app.snapshot.cards.iter().enumerate().map(|(at, card)| (card.id.clone(), at)).collect();
-    let mut sorted: Vec<Vec<usize>> = vec![Vec::new(); TaskStatus::ALL.len()];
     let mut filled = [false; 9];
-    let mut pass = app.filter.pass(app.now);
-    let held = app.grab.as_ref().map(|grab| (&grab.task, grab.over, grab.from));
-    let moving = app.moving.as_ref().map(|(task, to)| (task, *to));
-    let mut lifted = None;
-    for (at, card) in app.snapshot.cards.iter().enumerate() {
+    for card in &app.snapshot.cards {
         filled[card.status as usize] = true;
+    }
+    let shown: Vec<TaskStatus> =
+        TaskStatus::ALL.iter().copied().filter(|status| stands(app, *status, &filled)).collect();
+    let mut sorted: Vec<Vec<usize>> = vec![Vec::new(); TaskStatus::ALL.len()];
+    let mut lifted = None;
+    let mut pass = app.filter.pass(app.now);
+    for (at, card) in app.snapshot.cards.iter().enumerate() {
         if card.archived && !app.archive {
             continue;
         }
-        match (held, moving) {
-            (Some((task, over, from)), _) if *task == card.id && over != from => lifted = Some((at, over)),
-            (_, Some((task, to))) if *task == card.id => lifted = Some((at, to)),
-            _ if pass.shows(card) || app.selected.as_ref() == Some(&card.id) && app.grab.is_some() => {
-                sorted[card.status as usize].push(at);
-            }
-            _ => {}
+        let held = app.grab.as_ref().is_some_and(|grab| grab.task == card.id);
+        match away(app, card).filter(|status| shown.contains(status)) {
+            Some(status) => lifted = Some((at, status)),
+            None if held || pass.shows(card) => sorted[card.status as usize].push(at),
+            None => {}
         }
     }
     drop(pass);
     if let Some((at, status)) = lifted {
         sorted[status as usize].insert(0, at);
     }
-    app.columns = TaskStatus::ALL
-        .iter()
-        .filter(|status| {
-            STANDING.contains(status)
-                || match status {
-                    TaskStatus::Suspended => filled[**status as usize],
-                    _ => app.archive,
-                }
-                || app.grab.as_ref().is_some_and(|grab| grab.allows(**status))
-        })
-        .map(|status| Column { status: *status, cards: std::mem::take(&mut sorted[*status as usize]) })
-        .collect();
+    let column = |status| Column { status, cards: std::mem::take(&mut sorted[status as usize]) };
+    app.columns = shown.into_iter().map(column).collect();
     follow(app);
+}
+
+/// Whether a column is on the board.
+fn stands(app: &App, status: TaskStatus, filled: &[bool; 9]) -> bool {
+    STANDING.contains(&status)
+        || app.grab.as_ref().is_some_and(|grab| grab.allows(status))
+        || match status {
+            TaskStatus::Suspended => filled[status as usize],
+            _ => app.archive,
+        }
+}
+
+/// Where a card is shown while it is held, or dropped and not yet read back, if that is not its own column.
+fn away(app: &App, card: &Card) -> Option<TaskStatus> {
+    let held = app.grab.as_ref().filter(|grab| grab.task == card.id).map(|grab| grab.over);
+    let moving = app.moving.as_ref().filter(|(task, _)| *task == card.id).map(|(_, to)| *to);
+    held.or(moving).filter(|status| *status != card.status)
 }
 
 fn follow(app: &mut App) {

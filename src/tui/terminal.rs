@@ -19,8 +19,9 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::event::Event;
 use super::theme::Depth;
 
-/// How long the terminal has to say whether its background is light.
-const BACKGROUND_PATIENCE: Duration = Duration::from_millis(250);
+/// How long the terminal has to say whether its background is light, here and over a network. An answer that came
+/// later would be read as keys.
+const BACKGROUND_PATIENCE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
 
 /// What the loop asks of the terminal besides drawing.
 pub trait Host {
@@ -191,6 +192,7 @@ pub fn depth() -> Depth {
 /// Whether the terminal's background is light. Asked before the terminal is taken over.
 pub fn is_light() -> bool {
     let mut options = terminal_colorsaurus::QueryOptions::default();
-    options.timeout = BACKGROUND_PATIENCE;
+    let far = std::env::var_os("SSH_CONNECTION").is_some();
+    options.timeout = if far { BACKGROUND_PATIENCE.1 } else { BACKGROUND_PATIENCE.0 };
     matches!(terminal_colorsaurus::theme_mode(options), Ok(terminal_colorsaurus::ThemeMode::Light))
 }

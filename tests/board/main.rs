@@ -4,7 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails, and says where")]
 
 mod keys;
+mod loops;
 
+mod pty;
 mod sample;
 mod screen;
 mod screens;
+mod table;

@@ -135,8 +135,8 @@ fn any_size_draws_without_a_panic() {
         "<esc>r",
     ];
     for board in [sample::busy(), sample::hard(), sample::empty()] {
-        for width in (1..=40).chain([59, 60, 84, 95, 96, 113, 114, 115, 300]) {
-            for height in (1..=20).chain([27, 28, 80]) {
+        for width in [1, 2, 3, 5, 8, 12, 19, 20, 23, 24, 40, 59, 60, 84, 96, 115, 300] {
+            for height in [1, 2, 3, 4, 5, 6, 7, 9, 12, 16, 28, 60] {
                 let mut screen = Screen::new(width, height, board.clone());
                 for press in keys {
                     screen.press(press);
@@ -144,5 +144,21 @@ fn any_size_draws_without_a_panic() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn the_pictures_in_the_documentation_are_current() {
+    use andon::tui::svg::{Palette, render};
+    for (theme, palette) in [("dark", Palette::DARK), ("light", Palette::LIGHT)] {
+        let mut screen = Screen::themed(132, 26, sample::busy(), theme);
+        screen.press("llll");
+        let path = format!("{}/assets/board-{theme}.svg", env!("CARGO_MANIFEST_DIR"));
+        let drawn = render(&screen.buffer(), palette);
+        if std::env::var_os("ANDON_UPDATE_PICTURES").is_some() {
+            std::fs::write(&path, &drawn).unwrap();
+        }
+        let kept = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(kept == drawn, "{path} differs; ANDON_UPDATE_PICTURES=1 draws it anew");
     }
 }

@@ -191,6 +191,11 @@ impl AnswerLayer {
         if self.sending {
             return Reply::Consumed;
         }
+        if self.closed_elsewhere && self.error.is_none() {
+            // Whoever pressed this in the same moment meant to send, not to lose sight of the text.
+            self.error = Some("the question is closed; press it once more to go on".to_owned());
+            return Reply::Consumed;
+        }
         if self.closed_elsewhere {
             return if self.advance(app) { Reply::Consumed } else { Reply::Close };
         }

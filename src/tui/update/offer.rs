@@ -96,6 +96,9 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             }
             _ => label(),
         },
+        Action::ListChoose | Action::ListNew if !matches!(app.layers.last(), Some(Layer::Boards(_))) => {
+            Err(String::new())
+        }
         Action::Zoom if app.detail.as_ref().is_some_and(|detail| detail.full) => {
             Ok("beside the board".to_owned())
         }

@@ -39,7 +39,8 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     if app.loaded && app.notify && !app.focused {
         tell_desktop(app, &snapshot, effects);
     }
-    let first = !std::mem::replace(&mut app.loaded, true);
+    app.loaded = true;
+    let bare = app.columns.iter().all(|column| column.cards.is_empty());
     app.snapshot = snapshot;
     app.moving = None;
     let open: Vec<_> =
@@ -52,7 +53,7 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     }
     check_grab(app);
     refresh(app);
-    if first && app.selected.is_none() {
+    if bare && app.selected.is_none() {
         begin_somewhere(app);
     }
     if let Some(opened) = &mut app.opened {
@@ -75,7 +76,8 @@ fn check_grab(app: &mut App) {
     }
 }
 
-/// At first the selection stands on the first card there is, so that the first key already does something.
+/// Where there was no card before, the selection goes to the first one there is, so that the next key already
+/// does something.
 fn begin_somewhere(app: &mut App) {
     if let Some(column) = app.columns.iter().find(|column| !column.cards.is_empty()) {
         app.focus = column.status;

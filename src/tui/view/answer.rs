@@ -23,7 +23,7 @@ pub fn draw(app: &App, answer: &AnswerLayer, buffer: &mut Buffer) -> Option<Posi
     let (width, height) = app.size;
     // A sliver of the board beside or around the dialogue would only be noise.
     let wide = if width < 128 { width } else { 120 };
-    let high = if height < 20 { height.saturating_sub(1) } else { (height - 4).min(30) };
+    let high = if height < 20 { height.saturating_sub(1) } else { (height - 4).min(24) };
     let area = pen::centred(app, wide, high.max(1), buffer);
     let all = answer.done + answer.left(app);
     let title = vec![

@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::style::{Modifier, Style};
+use ratatui::style::Modifier;
 use ratatui::text::{Line, Span};
 
 use super::card;
@@ -57,14 +57,8 @@ fn column(app: &App, place: &Place, buffer: &mut Buffer) {
         heading(app, column, place, focus, top, hidden, buffer);
     }
     if faded {
-        let dim = app.theme.style(Role::Rule).remove_modifier(Modifier::BOLD);
-        buffer.set_style(Rect { y: place.outer.y, ..place.cards }.union(place.head), flat(dim));
+        pen::fade(app, place.cards.union(place.head), buffer);
     }
-}
-
-/// A style that also takes away what was there before.
-fn flat(style: Style) -> Style {
-    style.remove_modifier(Modifier::BOLD | Modifier::REVERSED | Modifier::UNDERLINED)
 }
 
 /// The title of a column: in focus it stands in the upper edge of the box.

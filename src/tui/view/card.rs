@@ -91,7 +91,8 @@ fn people(app: &App, card: &Card, room: usize) -> Option<Line<'static>> {
         left.push(span(app, Role::Dim, format!(" runs @{}", clean(agent))));
     }
     if left.is_empty() && !card.executor.is_empty() {
-        left.push(span(app, Role::Dim, format!("$ {}", clean(&card.executor))));
+        let prompt = if card.executor.starts_with("tool ") { "" } else { "$ " };
+        left.push(span(app, Role::Dim, format!("{prompt}{}", clean(&card.executor))));
     }
     if !card.source.is_empty() {
         let gap = if left.is_empty() { "" } else { " " };

@@ -22,15 +22,16 @@ pub fn room(app: &App) -> (usize, usize) {
 /// All lines of the help.
 pub fn lines(app: &App, columns: usize) -> Vec<Line<'static>> {
     let keys_of = |action: &Action| app.keymap.labels(*action).join(" ");
-    let widest = Action::ALL.iter().map(|action| width(&keys_of(action))).max().unwrap_or(0);
-    let margin = (widest + 2).min(columns / 3).max(8);
     let mut lines = Vec::new();
     for context in Context::ALL {
         if !lines.is_empty() {
             lines.push(Line::default());
         }
         lines.push(Line::from(span(app, Role::Heading, context.heading())));
-        for action in Action::ALL.iter().filter(|action| action.context() == context) {
+        let actions = || Action::ALL.iter().filter(|action| action.context() == context);
+        let widest = actions().map(|action| width(&keys_of(action))).max().unwrap_or(0);
+        let margin = (widest + 5).min(columns / 2).max(8);
+        for action in actions() {
             let keys = keys_of(action);
             if keys.is_empty() {
                 continue;

@@ -22,12 +22,22 @@ use super::layout;
 
 /// Draws everything.
 pub fn draw(frame: &mut Frame, app: &App) {
+    // The terminal may have changed its size a moment ago; the event that says so is on its way.
+    if (frame.area().width, frame.area().height) != app.size {
+        return;
+    }
     let screen = layout::screen(app);
     let buffer = frame.buffer_mut();
     header::draw(app, &screen, buffer);
     board::draw(app, &screen, buffer);
     detail::draw(app, &screen, buffer);
     let mut cursor = footer::draw(app, &screen, buffer);
+    if app.layers.iter().any(|layer| !matches!(layer, Layer::Search(_))) {
+        // What floats is what matters now.
+        for area in [screen.strip, screen.board, screen.panel] {
+            pen::fade(app, area, buffer);
+        }
+    }
     for layer in &app.layers {
         cursor = match layer {
             Layer::Help(help) => help::draw(app, help, buffer),

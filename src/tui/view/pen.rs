@@ -2,7 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
@@ -116,12 +116,16 @@ impl Frame<'_> {
         let room = usize::from(area.width.saturating_sub(4));
         let aside = in_edge(&self.aside, room);
         let title = in_edge(&self.title, room.saturating_sub(aside.width() + 1));
-        put_line(buffer, left + 1, top, &title, area.width - 2);
-        let x = right.saturating_sub(aside.width() as u16);
-        put_line(buffer, x, top, &aside, area.width - 2);
         let foot = in_edge(&self.foot, room);
-        let x = right.saturating_sub(foot.width() as u16);
-        put_line(buffer, x, bottom, &foot, area.width - 2);
+        let from_right = |line: &Line| right.saturating_sub(line.width() as u16);
+        for (x, y, line) in
+            [(left + 1, top, &title), (from_right(&aside), top, &aside), (from_right(&foot), bottom, &foot)]
+        {
+            // The words have looks of their own, not that of the edge below them.
+            let under = Rect::new(x, y, line.width() as u16, 1).intersection(buffer.area);
+            buffer.set_style(under, Style::reset());
+            put_line(buffer, x, y, line, area.width - 2);
+        }
     }
 }
 
@@ -136,6 +140,12 @@ fn in_edge(spans: &[Span], room: usize) -> Line<'static> {
     line.extend(cut_spans(owned, room - 2));
     line.push(Span::raw(" "));
     Line::from(line)
+}
+
+/// Takes an area back: all that is in it becomes as faint as a rule.
+pub fn fade(app: &App, area: Rect, buffer: &mut Buffer) {
+    let strong = Modifier::BOLD | Modifier::REVERSED | Modifier::UNDERLINED;
+    buffer.set_style(area.intersection(buffer.area), app.theme.style(Role::Rule).remove_modifier(strong));
 }
 
 /// An area of at most this size in the middle of the screen, emptied.
