@@ -179,22 +179,25 @@ impl View<'_> {
         Ok(Page { items, next_cursor })
     }
 
-    /// The lanes that have something ready, in order.
+    /// The lanes that have something ready, in order: one seek for each.
     pub fn ready_lanes(&self) -> Result<Vec<String>, Failure> {
-        let mut lanes: Vec<String> = Vec::new();
         let mut statement = self.connection.prepare_cached(
             "SELECT lane FROM tasks INDEXED BY tasks_ready
              WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane >= ?1 AND (?2 OR lane > ?1)
-             ORDER BY lane LIMIT 1",
+               AND not_before_ms IS NULL AND archived_at_ms IS NULL ORDER BY lane LIMIT 1",
         )?;
-        loop {
-            let (from, first) = lanes.last().map_or(("", true), |lane| (lane.as_str(), false));
-            match statement.query_row(params![from, first], |row| row.get::<_, String>(0)).optional()? {
-                Some(lane) => lanes.push(lane),
-                None => return Ok(lanes),
-            }
+        let mut after = self.connection.prepare_cached(
+            "SELECT lane FROM tasks INDEXED BY tasks_ready
+             WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
+               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane > ?1 ORDER BY lane LIMIT 1",
+        )?;
+        let mut lanes = Vec::new();
+        let mut found: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
+        while let Some(lane) = found {
+            found = after.query_row([&lane], |row| row.get(0)).optional()?;
+            lanes.push(lane);
         }
+        Ok(lanes)
     }
 
     /// The next task of a lane: at the head by a person's wish, then priority, age, number (G4). Costs the same
