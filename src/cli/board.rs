@@ -1,55 +1,67 @@
 //! `andon` without a verb: the board on the terminal, with the dispatcher in the same process.
 
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
 
-use super::config::Config;
+use super::config::{THEMES, places};
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::{dispatch, signals};
-use crate::tui::{self, BoardError, ThemeChoice};
+use super::{dispatch, logging, output, signals, work};
+use crate::tui::{self, BoardError, Options, ThemeChoice};
 
-/// Opens the board; the dispatcher ends with it.
+/// Opens the board, dispatches while it is open, and ends what it dispatched as its leaving said.
 pub fn open(context: &mut Context) -> Result<Exit, CliError> {
-    let board = context.board()?;
-    let config = context.config()?;
-    let mut options = tui::Options::new(board, context.actor().clone());
-    options.theme = theme(&config.board.theme)?;
-    options.keymap = own_keys(config)?;
-    options.archive = config.board.archive;
-    options.notify = config.board.notify;
-    options.color = context.out.has_color();
-    options.cwd = std::env::current_dir().ok().map(|folder| folder.to_string_lossy().into_owned());
+    if !tui::terminal::is_terminal() {
+        return Err(refused(BoardError::NoTerminal));
+    }
+    let mut options = options(context)?;
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for signals: {e}")))?;
     let engine = context.engine()?;
-    let dispatcher = dispatch::start(context, &engine, None)?;
-    options.dispatcher = Some(Arc::<crate::engine::Dispatcher>::clone(dispatcher.dispatcher()) as _);
-    let left = tui::run(engine, options);
-    let ended = dispatcher.stop_and_wait(&signals);
-    match left {
-        Ok(_) if ended => Ok(Exit::Done),
-        Ok(_) => Err(CliError::Failed("a run did not end; the next start looks after it".to_owned())),
-        Err(BoardError::Keymap(fault)) => Err(CliError::Usage(fault.to_string())),
-        Err(fault) => Err(CliError::Failed(fault.to_string())),
+    logging::to_file(&engine.path().with_added_extension("log"), context.globals.verbose);
+    let dispatch = dispatch::start(context, &engine, None)?;
+    options.dispatcher = Some(dispatch.dispatcher().clone());
+    let left = tui::run(engine, options).map_err(refused);
+    match &left {
+        Ok(tui::Exit::Drained) => dispatch.drain_and_wait(&signals),
+        Ok(tui::Exit::AtOnce) => dispatch.end_at_once(),
+        Ok(tui::Exit::Idle | tui::Exit::Stopped) | Err(_) => dispatch.stop_and_wait(&signals),
+    };
+    left.map(|_| Exit::Done)
+}
+
+fn options(context: &Context) -> Result<Options, CliError> {
+    let mut options = Options::new(context.board()?, context.actor().clone());
+    let config = context.config()?;
+    options.theme = theme(context, &config.board.theme)?;
+    options.color = output::color_wanted(context.globals.color);
+    options.keymap = config.keymap();
+    options.notify = config.board.notify;
+    options.archive = config.board.archive;
+    options.cwd = Some(work::folder(None)?);
+    Ok(options)
+}
+
+/// A theme by its name, or from a file that is named relative to the configuration's folder.
+fn theme(context: &Context, name: &str) -> Result<ThemeChoice, CliError> {
+    if name == "auto" {
+        return Ok(ThemeChoice::Auto);
+    }
+    if THEMES.contains(&name) {
+        return Ok(ThemeChoice::Named(name.to_owned()));
+    }
+    let configuration = places::config_file(context.globals.config.as_deref());
+    let folder = configuration.as_deref().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+    let path: PathBuf = folder.join(name);
+    match std::fs::read_to_string(&path) {
+        Ok(text) => Ok(ThemeChoice::Custom(text)),
+        Err(source) => Err(CliError::Unreadable { path, source }),
     }
 }
 
-/// The theme that the configuration names: a built-in one, or a file.
-fn theme(name: &str) -> Result<ThemeChoice, CliError> {
-    match name {
-        "auto" => Ok(ThemeChoice::Auto),
-        name if tui::Theme::NAMES.contains(&name) => Ok(ThemeChoice::Named(name.to_owned())),
-        path => match std::fs::read_to_string(path) {
-            Ok(text) => Ok(ThemeChoice::Custom(text)),
-            Err(source) => Err(CliError::Unreadable { path: path.into(), source }),
-        },
+fn refused(error: BoardError) -> CliError {
+    match error {
+        BoardError::NoTerminal | BoardError::Keymap(_) | BoardError::Theme(_) => {
+            CliError::Usage(error.to_string())
+        }
+        BoardError::Terminal(_) => CliError::Failed(error.to_string()),
     }
-}
-
-/// `[keys.…]` of the configuration, as the board reads a keymap.
-fn own_keys(config: &Config) -> Result<Option<String>, CliError> {
-    if config.keys.is_empty() {
-        return Ok(None);
-    }
-    let text = toml_edit::ser::to_string(&config.keys);
-    text.map(Some).map_err(|fault| CliError::Failed(format!("the keys of the configuration: {fault}")))
 }

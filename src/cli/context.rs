@@ -17,7 +17,7 @@ pub struct Context {
     pub out: Output,
     /// The global options.
     pub globals: Globals,
-    actor: Actor,
+    actor: OnceCell<Actor>,
     engine: Option<Engine>,
     config: OnceCell<Config>,
 }
@@ -26,12 +26,12 @@ impl Context {
     /// The setting for these globals. Touches no file.
     pub fn new(globals: Globals) -> Self {
         let out = Output::new(globals.json, globals.color);
-        Self { out, globals, actor: super::actor::current(), engine: None, config: OnceCell::new() }
+        Self { out, globals, actor: OnceCell::new(), engine: None, config: OnceCell::new() }
     }
 
-    /// Who calls.
+    /// Who calls; found out at the first call.
     pub fn actor(&self) -> &Actor {
-        &self.actor
+        self.actor.get_or_init(super::actor::current)
     }
 
     /// The configuration, read at the first call.
@@ -72,7 +72,7 @@ impl Context {
     /// Carries out one command as the caller.
     pub fn execute(&mut self, command: Command) -> Result<Outcome, CliError> {
         let engine = self.engine()?;
-        Ok(engine.execute(command, &self.actor)?)
+        Ok(engine.execute(command, self.actor())?)
     }
 
     /// The board for what concerns one; refuses `*`.

@@ -98,7 +98,7 @@ impl Story {
                 self.play_the_person(context, &change)?;
             }
             context.out.flush()?;
-            if watch.status().is_closed() {
+            if watch.is_over() {
                 return Ok(watch.status());
             }
             if signals.count() > 0 {

@@ -1,7 +1,7 @@
 //! Dispatching in this process: the engine's dispatcher with the executors of the house, for what a verb needs.
 
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -80,8 +80,14 @@ impl Dispatch {
         self.wait(signals)
     }
 
-    fn wait(self, signals: &Signals) -> bool {
-        let seen = signals.count();
+    /// Stops without grace. False where that did not end soon.
+    pub fn end_at_once(self) -> bool {
+        self.dispatcher.stop_now();
+        self.joined().recv_timeout(AT_ONCE).is_ok()
+    }
+
+    /// Rings when the dispatcher has ended.
+    fn joined(&self) -> Receiver<()> {
         let (ended, end) = mpsc::channel();
         let dispatcher = self.dispatcher.clone();
         thread::spawn(move || {
@@ -89,6 +95,12 @@ impl Dispatch {
             // Nobody listens any more where a signal was faster.
             let _ = ended.send(());
         });
+        end
+    }
+
+    fn wait(self, signals: &Signals) -> bool {
+        let seen = signals.count();
+        let end = self.joined();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
             if signals.count() > seen {
                 self.dispatcher.stop_now();

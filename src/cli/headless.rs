@@ -10,12 +10,18 @@ use super::{dispatch, logging, signals};
 /// Serves until SIGTERM or ctrl-c; then what runs is suspended, or with `--drain` waited for.
 pub fn run(context: &mut Context, serve: &Serve) -> Result<Exit, CliError> {
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for signals: {e}")))?;
-    logging::to_stderr(serve.log_format, context.globals.verbose);
+    logging::to_stderr(serve.log_format, context.globals.verbose, context.out.has_color_errors());
     let engine = context.engine()?;
     let dispatcher = dispatch::start(context, &engine, None)?;
     tracing::info!(database = %engine.path().display(), "serving");
-    context.out.line("ready -")?;
-    context.out.flush()?;
+    if context.globals.http.as_deref().is_some_and(|address| address != "off") {
+        tracing::warn!("HTTP is not served by this version; --http has no effect");
+    }
+    match context.out.line("ready -").and_then(|()| context.out.flush()) {
+        // Nobody needs to read that line for the work to be done.
+        Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
+        told => told?,
+    }
     while signals.wait(0, Duration::from_secs(3_600)) == 0 {}
     let ended = match serve.drain {
         true => {

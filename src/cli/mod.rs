@@ -47,6 +47,7 @@ mod workflow;
 pub mod workflow_file;
 
 use clap::Parser;
+use color_eyre::config::HookBuilder;
 use std::process::ExitCode;
 
 use args::{CommandLine, Verb};
@@ -56,6 +57,11 @@ use output::{Color, Output};
 
 /// Reads the command line, does what it says, and gives the exit code.
 pub fn main() -> ExitCode {
+    let hook = HookBuilder::default()
+        .display_env_section(false)
+        .panic_section("This is a fault of andon, not yours. What was acknowledged is on disk.");
+    // It is set once, and without it a fault is only told less well.
+    let _ = hook.install();
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => return ExitCode::from(refuse_line(&error).code()),
@@ -114,16 +120,42 @@ fn refuse_line(error: &clap::Error) -> Exit {
         let _ = error.print();
         return Exit::Done;
     }
-    let rendered = error.render().to_string();
-    let said: Vec<&str> = rendered
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty() && !line.starts_with("For more information"))
-        .collect();
-    let text = said.join("\n");
-    let text = text.strip_prefix("error: ").unwrap_or(&text).to_owned();
+    let usage = CliError::Usage(in_few_lines(&error.render().to_string()));
     let json = std::env::args_os().take_while(|arg| arg != "--").any(|arg| arg == "--json");
-    let usage = CliError::Usage(text);
     Output::new(json, Color::Auto).error(&usage);
     usage.exit()
+}
+
+/// What clap says, in at most three lines: what is wrong, a tip if there is one, how the verb is called.
+fn in_few_lines(rendered: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for line in rendered.lines().filter(|line| !line.trim().is_empty()) {
+        let text = line.trim();
+        match lines.last_mut() {
+            _ if text.starts_with("For more information") => {}
+            Some(last) if line.starts_with(' ') && !text.starts_with("tip:") => {
+                last.push(' ');
+                last.push_str(text);
+            }
+            _ => lines.push(text.strip_prefix("error: ").unwrap_or(text).to_owned()),
+        }
+    }
+    lines.truncate(3);
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usage_error_fits_into_three_lines() {
+        let rendered = "error: the following required arguments were not provided:\n  <A>\n  <B>\n\nUsage: andon x <A> <B>\n\nFor more information, try '--help'.\n";
+        assert_eq!(
+            in_few_lines(rendered),
+            "the following required arguments were not provided: <A> <B>\nUsage: andon x <A> <B>"
+        );
+        let with_tip = "error: unexpected argument '--bogus' found\n\n  tip: to pass it, use '-- --bogus'\n\nUsage: andon x\n";
+        assert_eq!(in_few_lines(with_tip).lines().count(), 3);
+    }
 }

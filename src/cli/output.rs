@@ -31,6 +31,15 @@ pub struct Output {
     stdout: BufWriter<Stdout>,
 }
 
+/// Whether colours are wanted on the terminal: not under NO_COLOR, unless asked for by name.
+pub fn color_wanted(color: Color) -> bool {
+    match color {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+    }
+}
+
 impl Output {
     /// The streams as they are: asks what is a terminal and how wide it is.
     pub fn new(json: bool, color: Color) -> Self {
@@ -64,6 +73,11 @@ impl Output {
     /// Whether stdout takes colours.
     pub fn has_color(&self) -> bool {
         self.color
+    }
+
+    /// Whether stderr takes colours.
+    pub fn has_color_errors(&self) -> bool {
+        self.color_errors
     }
 
     /// The width of the terminal in cells; `None` where there is none, and nothing is cut.

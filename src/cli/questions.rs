@@ -23,7 +23,12 @@ pub struct AnswerArgs {
     #[arg(value_name = "ID")]
     id: String,
     /// The answer, or the label of an option; `-` reads standard input
-    #[arg(value_name = "TEXT", required_unless_present = "option", conflicts_with = "option")]
+    #[arg(
+        value_name = "TEXT",
+        required_unless_present = "option",
+        conflicts_with = "option",
+        allow_negative_numbers = true
+    )]
     text: Option<String>,
     /// The question, where it must be this one
     #[arg(long, value_name = "Q")]

@@ -112,7 +112,7 @@ impl Show {
                 }
                 context.out.flush()?;
             }
-            if watch.status().is_closed() {
+            if watch.is_over() {
                 return Ok(Ended::Closed);
             }
             if asks && !self.no_input {

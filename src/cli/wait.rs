@@ -21,6 +21,9 @@ pub struct WaitArgs {
 /// Waits for all of them, one after the other.
 pub fn run(context: &mut Context, args: WaitArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
+    if !engine.has_dispatcher() {
+        context.out.note("nobody dispatches now: what has something to run waits until andon is started");
+    }
     let mut several = Several::new(args.ids.len());
     let mut exit = Exit::Done;
     for id in &args.ids {

@@ -49,6 +49,7 @@ pub struct Watch {
     running_since: HashMap<TaskId, Millis>,
     since: i64,
     status: WorkflowStatus,
+    open_steps: u32,
     looked_at: Option<Instant>,
 }
 
@@ -63,6 +64,7 @@ impl Watch {
             running_since: HashMap::new(),
             since,
             status: view.workflow.status,
+            open_steps: view.workflow.counts.open(),
             looked_at: None,
         }
     }
@@ -75,6 +77,11 @@ impl Watch {
     /// Where the workflow stands, as of the last [`Watch::changes`].
     pub fn status(&self) -> WorkflowStatus {
         self.status
+    }
+
+    /// Whether it is over: closed, and what was still running when it was cancelled has ended too.
+    pub fn is_over(&self) -> bool {
+        self.status.is_closed() && self.open_steps == 0
     }
 
     /// What changed since the last call, oldest first.
@@ -94,7 +101,8 @@ impl Watch {
         }
         touched |= !changes.is_empty();
         if touched || self.looked_at.is_none_or(|at| at.elapsed() >= LOOK_ANYWAY) {
-            self.status = self.engine.workflow(self.workflow.as_str())?.workflow.status;
+            let now = self.engine.workflow(self.workflow.as_str())?.workflow;
+            (self.status, self.open_steps) = (now.status, now.counts.open());
             self.looked_at = Some(Instant::now());
         }
         Ok(without_passing_reviews(changes))

@@ -37,20 +37,7 @@ pub fn ago(length: Millis) -> String {
     }
 }
 
-/// The sign of a status, one cell wide: nothing is said by colour alone.
-pub fn glyph(status: TaskStatus) -> &'static str {
-    match status {
-        TaskStatus::Pending => "○",
-        TaskStatus::Queued => "◔",
-        TaskStatus::Running => "●",
-        TaskStatus::Review => "◇",
-        TaskStatus::Blocked => "◆",
-        TaskStatus::Failed => "✗",
-        TaskStatus::Suspended => "‖",
-        TaskStatus::Success => "✓",
-        TaskStatus::Cancelled => "⊘",
-    }
-}
+pub use crate::tui::theme::glyph;
 
 /// The colour of a status.
 pub fn style(status: TaskStatus) -> Style {

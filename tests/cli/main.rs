@@ -1,0 +1,14 @@
+//! The real binary, as a person and as a program meet it.
+
+mod cards;
+mod daemon;
+mod databases;
+mod demo;
+mod house;
+mod inside;
+mod json;
+mod refusals;
+mod several;
+mod streams;
+mod terminal;
+mod workflows;

@@ -1,0 +1,131 @@
+//! `log` and `events`: raw into a pipe, followed until there is no more, and a closed pipe is no fault.
+
+use super::house::House;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+fn spawned(house: &House, args: &[&str]) -> std::process::Child {
+    Command::new(env!("CARGO_BIN_EXE_andon"))
+        .args(args)
+        .env("ANDON_DB", house.database())
+        .env("HOME", house.path())
+        .env_remove("ANDON_RUN_ID")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
+}
+
+#[test]
+fn a_log_goes_into_a_pipe_byte_by_byte() {
+    let house = House::new();
+    let _daemon = house.daemon(&[]);
+    house.andon(&["add", "x", "--wait", "--", "printf", r"a\033[2J\377\000b"]);
+    assert_eq!(house.andon(&["log", "1"]).bytes, b"a\x1b[2J\xff\0b");
+}
+
+#[test]
+fn a_run_of_many_is_named_by_its_number() {
+    let house = House::new();
+    let _daemon = house.daemon(&[]);
+    let script = "if test -e x; then echo second; else touch x; echo first; exit 1; fi";
+    house.andon(&["add", "x", "--retry-max", "1", "--wait", "--", "sh", "-c", script]);
+    assert_eq!(house.done(&["log", "1"]), "second");
+    assert_eq!(house.done(&["log", "1", "--run", "1"]), "first");
+    house.andon(&["log", "1", "--run", "3"]).refused(3, &["2 runs", "3"]);
+}
+
+#[test]
+fn a_followed_log_begins_before_the_run_and_ends_with_the_card() {
+    let house = House::new();
+    house.done(&[
+        "add",
+        "x",
+        "--retry-max",
+        "1",
+        "--",
+        "sh",
+        "-c",
+        "echo out; test -e x || { touch x; exit 1; }",
+    ]);
+    let mut follower = spawned(&house, &["log", "1", "-f"]);
+    let _daemon = house.daemon(&[]);
+    house.done(&["start", "1"]);
+    let mut all = String::new();
+    follower.stdout.take().unwrap().read_to_string(&mut all).unwrap();
+    assert_eq!(all, "out\nout\n");
+    assert!(follower.wait().unwrap().success());
+}
+
+#[test]
+fn a_card_that_has_not_run_has_an_empty_log() {
+    let house = House::new();
+    house.done(&["add", "x"]);
+    let said = house.andon(&["log", "1"]);
+    assert_eq!((said.code, said.out.as_str()), (0, ""));
+    assert!(said.err.contains("not run yet"));
+}
+
+#[test]
+fn events_are_json_lines_that_go_on_from_a_number() {
+    let house = House::new();
+    house.done(&["add", "x"]);
+    house.done(&["start", "1"]);
+    let lines: Vec<serde_json::Value> = house
+        .andon(&["events", "--json"])
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines[0]["kind"], "created");
+    assert!(lines[0]["at"].as_str().unwrap().ends_with('Z') && lines[0]["at_ms"].is_i64());
+    let since = lines[0]["seq"].to_string();
+    assert_eq!(house.andon(&["events", "--json", "--since", &since]).out.lines().count(), lines.len() - 1);
+    let text = house.done(&["events"]);
+    assert!(text.contains("#1") && text.contains("→ running"), "{text}");
+}
+
+#[test]
+fn followed_events_come_as_they_happen() {
+    let house = House::new();
+    house.done(&["add", "first"]);
+    let mut follower = spawned(&house, &["events", "-f", "--json"]);
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().contains("first"));
+    house.done(&["add", "second"]);
+    assert!(lines.next().unwrap().unwrap().contains("second"));
+    drop(lines);
+    // It notices the closed pipe when it next has something to say.
+    house.done(&["add", "third"]);
+    assert!(follower.wait().unwrap().success());
+}
+
+#[test]
+fn who_reads_only_the_beginning_is_no_fault() {
+    let house = House::new();
+    let titles: String = (0..3000).map(|n| format!("a card with a number {n}\n")).collect();
+    house.andon_with(&["add", "-"], |c| {
+        c.write_stdin(titles);
+    });
+    for args in [&["list", "--all"][..], &["list", "--all", "--json"], &["events"], &["--help"]] {
+        let mut child = spawned(&house, args);
+        drop(child.stdout.take());
+        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_can_not_be_written_is_a_failure() {
+    let house = House::new();
+    house.done(&["add", "x"]);
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let said = Command::new(env!("CARGO_BIN_EXE_andon"))
+        .args(["list"])
+        .env("ANDON_DB", house.database())
+        .stdout(full)
+        .output()
+        .unwrap();
+    assert_eq!(said.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&said.stderr).contains("can't write the answer"));
+}

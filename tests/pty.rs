@@ -1,0 +1,236 @@
+//! The real binary in a real pseudo-terminal: from an empty folder to work that ran, a question answered, and a
+//! terminal that is as it was.
+
+use andon::domain::{Actor, IdRef, TaskStatus};
+use andon::engine::{Command, Engine, Outcome};
+use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
+use std::io::{Read, Write};
+use std::num::NonZero;
+use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn cells(n: u16) -> NonZero<u16> {
+    NonZero::new(n).unwrap()
+}
+
+struct Screen {
+    parser: vt100::Parser,
+    raw: Vec<u8>,
+    over: bool,
+}
+
+struct Terminal {
+    screen: Arc<(Mutex<Screen>, Condvar)>,
+    writer: Arc<Mutex<Box<dyn Write + Send>>>,
+    master: Box<dyn MasterPty + Send>,
+    child: Box<dyn Child + Send + Sync>,
+}
+
+impl Terminal {
+    fn start(folder: &Path, rows: u16, cols: u16) -> Terminal {
+        let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
+        let pair = native_pty_system().openpty(size).unwrap();
+        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_andon"));
+        command.args(["--db", folder.join("andon.db").to_str().unwrap()]);
+        command.args(["--config", folder.join("none.toml").to_str().unwrap()]);
+        command.cwd(folder);
+        command.env("TERM", "xterm-256color");
+        command.env("COLORTERM", "truecolor");
+        let mut reader = pair.master.try_clone_reader().unwrap();
+        let writer = Arc::new(Mutex::new(pair.master.take_writer().unwrap()));
+        let child = pair.slave.spawn_command(command).unwrap();
+        drop(pair.slave);
+        let screen =
+            Screen { parser: vt100::Parser::new(cells(rows), cells(cols), 0), raw: Vec::new(), over: false };
+        let screen = Arc::new((Mutex::new(screen), Condvar::new()));
+        let (shared, answers) = (screen.clone(), writer.clone());
+        std::thread::spawn(move || {
+            let mut buffer = [0u8; 16_384];
+            loop {
+                let read = reader.read(&mut buffer).unwrap_or(0);
+                let bytes = &buffer[..read];
+                // It asks for the background and the device, as programs do; a terminal answers.
+                if bytes.windows(5).any(|w| w == b"\x1b]11;") {
+                    let answer = b"\x1b]11;rgb:0000/0000/0000\x1b\\\x1b[?62;c";
+                    answers.lock().unwrap().write_all(answer).unwrap();
+                }
+                let mut screen = shared.0.lock().unwrap();
+                screen.parser.process(bytes);
+                screen.raw.extend_from_slice(bytes);
+                screen.over = read == 0;
+                let over = screen.over;
+                drop(screen);
+                shared.1.notify_all();
+                if over {
+                    return;
+                }
+            }
+        });
+        Terminal { screen, writer, master: pair.master, child }
+    }
+
+    fn press(&self, keys: &str) {
+        self.writer.lock().unwrap().write_all(keys.as_bytes()).unwrap();
+    }
+
+    fn text(&self) -> String {
+        self.screen.0.lock().unwrap().parser.screen().contents()
+    }
+
+    fn until(&self, what: &str, holds: impl Fn(&Screen) -> bool) {
+        let end = Instant::now() + PATIENCE;
+        let mut screen = self.screen.0.lock().unwrap();
+        while !holds(&screen) {
+            let left = end.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "waited in vain until {what}:\n{}", screen.parser.screen().contents());
+            screen = self.screen.1.wait_timeout(screen, left).unwrap().0;
+        }
+    }
+
+    fn shows(&self, text: &str) {
+        self.until(&format!("it shows `{text}`"), |screen| screen.parser.screen().contents().contains(text));
+    }
+
+    fn shows_not(&self, text: &str) {
+        self.until(&format!("`{text}` is gone"), |screen| !screen.parser.screen().contents().contains(text));
+    }
+
+    /// Waits for its end, and checks that the terminal is as it was.
+    fn ends_clean(mut self) -> u32 {
+        self.until("it ends", |screen| screen.over);
+        let screen = self.screen.0.lock().unwrap();
+        let raw = String::from_utf8_lossy(&screen.raw);
+        for (on, off) in
+            [("\x1b[?1049h", "\x1b[?1049l"), ("\x1b[?2004h", "\x1b[?2004l"), ("\x1b[?25l", "\x1b[?25h")]
+        {
+            let (last_on, last_off) = (raw.rfind(on), raw.rfind(off));
+            assert!(last_off > last_on, "{on:?} was left on");
+        }
+        assert!(!screen.parser.screen().alternate_screen() && !screen.parser.screen().hide_cursor());
+        self.child.wait().unwrap().exit_code()
+    }
+}
+
+#[test]
+fn from_an_empty_folder_to_real_work_on_a_live_board() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start(folder.path(), 45, 160);
+    terminal.shows("PENDING");
+    terminal.shows("andon demo");
+
+    // A card with a command: the title, then the form.
+    terminal.press("c");
+    terminal.press("Say hello 世界\t\techo hello from the run");
+    terminal.shows("echo hello from");
+    terminal.press("\u{13}");
+    terminal.shows("#1 Say hello 世界");
+    let engine = Engine::open(&folder.path().join("andon.db")).unwrap();
+    let me = Actor::operator("pty");
+    terminal.shows("echo hello");
+
+    // Grab, carry one column, drop.
+    terminal.press(" ");
+    terminal.shows("queue it");
+    terminal.press("l\r");
+    terminal.shows_not("#1 Say hello");
+    let seen = |status: TaskStatus| {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let seq = engine.last_seq().unwrap();
+            let task = engine.task(&IdRef::Seq(1)).unwrap();
+            if task.status == status {
+                return task;
+            }
+            assert!(Instant::now() < end, "it is {}", task.status);
+            engine.wait_for_change(seq, Duration::from_millis(100)).unwrap();
+        }
+    };
+    assert_eq!(seen(TaskStatus::Success).result, "hello from the run");
+    terminal.press("t");
+    terminal.shows("SUCCESS");
+    terminal.shows("#1 Say hello");
+    terminal.press("t");
+    terminal.shows_not("SUCCESS");
+
+    // A workflow asks; the answer is given on the keyboard.
+    let steps = serde_json::json!({ "name": "ask", "steps": [
+        { "id": "which", "name": "Migrate schema", "tool_name": "clarify",
+          "tool_params": { "question": "Which database is the target?", "options": ["staging", "production"] } },
+    ] });
+    let vocabulary = andon::domain::definition::Vocabulary { tools: &["clarify"], agents: None };
+    let definition = andon::domain::definition::read(&steps.into(), vocabulary).unwrap();
+    let create =
+        Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };
+    let Ok(Outcome::Workflow(_)) = engine.execute(create, &me) else { panic!() };
+    terminal.shows("asks: Which database is the target?");
+    terminal.press("a");
+    terminal.shows("production");
+    terminal.press("2\r");
+    terminal.shows_not("Which database");
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let seq = engine.last_seq().unwrap();
+        let task = engine.task(&IdRef::Seq(2)).unwrap();
+        if task.status == TaskStatus::Success {
+            assert_eq!(task.result, "production");
+            break;
+        }
+        assert!(Instant::now() < end, "it is {}", task.status);
+        engine.wait_for_change(seq, Duration::from_millis(100)).unwrap();
+    }
+
+    terminal.shows_not(" running");
+    terminal.press("q");
+    assert_eq!(terminal.ends_clean(), 0);
+    let again = Engine::open(&folder.path().join("andon.db")).unwrap();
+    assert_eq!(again.task(&IdRef::Seq(1)).unwrap().status, TaskStatus::Success, "all of it is still there");
+}
+
+#[test]
+fn a_resize_redraws_at_any_size_and_help_is_a_letter_in_a_text_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start(folder.path(), 40, 120);
+    terminal.shows("PENDING");
+    for (rows, cols) in [(24, 80), (6, 20), (3, 10), (1, 1), (60, 200), (30, 50)] {
+        terminal.screen.0.lock().unwrap().parser.screen_mut().set_size(cells(rows), cells(cols));
+        terminal.master.resize(PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }).unwrap();
+    }
+    terminal.screen.0.lock().unwrap().parser.screen_mut().set_size(cells(24), cells(80));
+    terminal.master.resize(PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 }).unwrap();
+    terminal.press("cwhy?q\r");
+    terminal.shows("#1 why?q");
+    assert!(!terminal.text().contains("quit?"));
+    terminal.press("q");
+    assert_eq!(terminal.ends_clean(), 0);
+}
+
+#[test]
+fn quitting_with_a_run_going_asks_and_stopping_it_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(&folder.path().join("andon.db")).unwrap();
+    let terminal = Terminal::start(folder.path(), 30, 120);
+    let new = andon::engine::NewTask {
+        title: "A long one".into(),
+        executor: Some(andon::domain::Executor::new(andon::domain::Work::Command {
+            command: andon::domain::Program::Shell("echo $$ > pid; exec sleep 1000".into()),
+        })),
+        start: true,
+        ..Default::default()
+    };
+    let mut new = new;
+    new.executor.as_mut().unwrap().cwd = Some(folder.path().to_str().unwrap().into());
+    engine.execute(Command::Create(Box::new(new)), &Actor::operator("pty")).unwrap();
+    terminal.shows("1 running");
+    let pid = folder.path().join("pid");
+    terminal.until("the process runs", |_| std::fs::read_to_string(&pid).is_ok_and(|p| p.ends_with('\n')));
+    terminal.press("q");
+    terminal.shows("stop");
+    terminal.press("s");
+    assert_eq!(terminal.ends_clean(), 0);
+    assert_eq!(engine.task(&IdRef::Seq(1)).unwrap().status, TaskStatus::Suspended);
+    let pid = std::fs::read_to_string(&pid).unwrap();
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "its process lives on");
+}
