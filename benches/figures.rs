@@ -1,6 +1,8 @@
 //! The figures that `benches/README.md` quotes, each as whole processes and beside a bare comparison made in the
 //! same run. `cargo bench` runs them all; `cargo bench -- drain` those whose name holds the word.
 
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "what can't go on here fails, and says where")]
+
 use andon::domain::{Actor, Executor, Program, TaskStatus, Work};
 use andon::engine::{Command, Durability, Engine, NewTask, Options, TaskFilter};
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};

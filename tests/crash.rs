@@ -3,6 +3,8 @@
 //!
 //! `ANDON_CRASH_ROUNDS` makes a longer run.
 
+#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
+
 use andon::domain::{
     Actor, Executor, IdRef, Program, QuestionPurpose, RunOutcome, StepDefinition, Task, TaskStatus, Work,
     WorkflowDefinition, WorkflowStatus,

@@ -1,6 +1,8 @@
 //! The real binary in a real pseudo-terminal: from an empty folder to work that ran, a question answered, and a
 //! terminal that is as it was.
 
+#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
+
 use andon::domain::{Actor, IdRef, TaskStatus};
 use andon::engine::{Command, Engine, Outcome};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};

@@ -7,7 +7,7 @@ use crate::domain::{Actor, RunId, TaskId};
 pub fn current() -> Actor {
     match inside::find() {
         Some(found) => {
-            let name = variable("ANDON_AGENT").unwrap_or_else(|| format!("run {}", found.run_id));
+            let name = format!("run {}", found.run_id);
             Actor::Agent { run: RunId(found.run_id), task: TaskId(found.task_id), name }
         }
         None => operator(),

@@ -139,10 +139,8 @@ fn one(context: &mut Context, task: Task, wait: bool) -> Result<Exit, CliError> 
         context.out.line(task.id.as_str())?;
         context.out.flush()?;
     }
+    context.hint_at_dispatcher(&task)?;
     if wait {
-        if !engine.has_dispatcher() && task.has_executor() {
-            context.out.note("nobody dispatches now; start andon, or andon --headless");
-        }
         task = settle::until_settled(&engine, &IdRef::Full(task.id.0.clone()))?;
     }
     if context.out.is_json() {

@@ -8,7 +8,7 @@ use super::config::{self, Config, places};
 use super::error::CliError;
 use super::output::Output;
 use crate::domain::id::IdKind;
-use crate::domain::{Actor, IdRef, Refusal};
+use crate::domain::{Actor, IdRef, Refusal, Task, TaskStatus};
 use crate::engine::{Command, Engine, Outcome};
 
 /// The setting of one call.
@@ -20,13 +20,14 @@ pub struct Context {
     actor: OnceCell<Actor>,
     engine: Option<Engine>,
     config: OnceCell<Config>,
+    hinted: bool,
 }
 
 impl Context {
     /// The setting for these globals. Touches no file.
     pub fn new(globals: Globals) -> Self {
         let out = Output::new(globals.json, globals.color);
-        Self { out, globals, actor: OnceCell::new(), engine: None, config: OnceCell::new() }
+        Self { out, globals, actor: OnceCell::new(), engine: None, config: OnceCell::new(), hinted: false }
     }
 
     /// Who calls; found out at the first call.
@@ -73,6 +74,16 @@ impl Context {
     pub fn execute(&mut self, command: Command) -> Result<Outcome, CliError> {
         let engine = self.engine()?;
         Ok(engine.execute(command, self.actor())?)
+    }
+
+    /// Says once, to a person at a terminal, when a card has been queued and nobody is there to run it.
+    pub fn hint_at_dispatcher(&mut self, task: &Task) -> Result<(), CliError> {
+        let waits = task.status == TaskStatus::Queued && task.has_executor();
+        if waits && !self.hinted && self.out.is_terminal() && !self.engine()?.has_dispatcher() {
+            self.hinted = true;
+            self.out.note("nobody dispatches now; start andon, or andon --headless");
+        }
+        Ok(())
     }
 
     /// The board for what concerns one; refuses `*`.

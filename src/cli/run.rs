@@ -47,8 +47,14 @@ pub fn run(context: &mut Context, args: RunArgs, headless: bool) -> Result<Exit,
         prompts: !args.headless && !headless && args.file.as_os_str() != "-",
         no_input: args.no_input,
     };
-    let ended = shown.until_the_end(context, &engine, &made, since, &signals)?;
-    if matches!(ended, Ended::Left) || !dispatcher.stop_and_wait(&signals) {
+    let ended = shown.until_the_end(context, &engine, &made, since, &signals);
+    if matches!(ended, Ok(Ended::Left)) {
+        return Ok(Exit::Failed);
+    }
+    // Also where nobody reads any more: what runs here must not outlive this process.
+    let stopped = dispatcher.stop_and_wait(&signals);
+    let ended = ended?;
+    if !stopped {
         return Ok(Exit::Failed);
     }
     let view = engine.workflow(made.id.as_str())?;
@@ -93,7 +99,7 @@ impl Show {
         let view = engine.workflow(made.id.as_str())?;
         let width = watch::step_width(&view);
         let mut watch = Watch::new(engine.clone(), &view, since);
-        let mut prompt = Prompt::new(self.prompts && !self.no_input && context.out.is_terminal());
+        let mut prompt = Prompt::new(self.prompts && !self.no_input && crate::tui::terminal::is_terminal());
         let mut cancelled = false;
         if !context.out.is_json() {
             let line = workflow::headline(&context.out, &view.workflow);

@@ -219,10 +219,11 @@ fn read_outcome(outcome: Outcome, no_wait: bool) -> Result<Given, CliError> {
 }
 
 fn described(
-    context: &Context,
+    context: &mut Context,
     engine: &crate::engine::Engine,
     task: &Task,
 ) -> Result<(String, Value), CliError> {
+    context.hint_at_dispatcher(task)?;
     Ok((headline(&context.out, task), record::task(engine, task)?))
 }
 

@@ -103,7 +103,7 @@ async fn read(stream: &mut Option<EventStream>, late: &mut LateAnswer) -> Option
 }
 
 /// An answer to a question about colours that comes after nobody waits for it any more. It arrives as keys: alt-],
-/// then `11;rgb:…`, then alt-\\ or ctrl-g; none of them was pressed.
+/// then `11;rgb:…`, then alt-\ or ctrl-g; none of them was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LateAnswer {
     /// None is to come.

@@ -384,6 +384,7 @@ where
 
     /// Draws one frame.
     pub fn draw(&mut self) -> io::Result<()> {
+        // The size is asked for, not only heard of: in a storm of resizes the last word may be missed.
         let size = self.terminal.size().map_err(io::Error::other)?;
         if (size.width, size.height) != self.app.size {
             self.take(Event::Resize(size.width, size.height))?;

@@ -149,7 +149,7 @@ fn drain_waits_for_what_runs_and_claims_nothing_more() {
     house.done(&["add", "x", "--start", "--", "sh", "-c", "until test -e go; do sleep 0.05; done"]);
     house.done(&["add", "later", "--start", "--", "true"]);
     house.until("1", "running");
-    rustix::process::kill_process(daemon.pid(), rustix::process::Signal::TERM).unwrap();
+    daemon.signal(rustix::process::Signal::TERM);
     house.file("go", "");
     assert_eq!(daemon.wait(), Some(0));
     assert_eq!((house.status("1"), house.status("2")), ("success".to_owned(), "queued".to_owned()));
@@ -162,7 +162,7 @@ fn a_second_signal_ends_it_at_once() {
     house.done(ENDLESS);
     house.until("1", "running");
     let asked = Instant::now();
-    rustix::process::kill_process(daemon.pid(), rustix::process::Signal::TERM).unwrap();
+    daemon.signal(rustix::process::Signal::TERM);
     // The same signal twice in a row may arrive as one, so it is repeated until it was heard.
     let pid = daemon.pid();
     let ended = std::thread::spawn(move || daemon.wait());
@@ -215,4 +215,15 @@ fn an_agent_of_the_configuration_gets_the_goal() {
     let said = house.andon(&["add", "Write notes", "--agent", "script", "--wait", "--config", &config]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(house.json(&["show", "1"])["result"].as_str().unwrap().contains("got: Write notes"));
+}
+
+#[test]
+fn a_hangup_ends_it_as_a_term_does() {
+    let house = House::new();
+    let daemon = house.daemon(&[]);
+    house.done(ENDLESS);
+    house.until("1", "running");
+    daemon.signal(rustix::process::Signal::HUP);
+    assert_eq!(daemon.wait(), Some(0));
+    assert_eq!(house.status("1"), "suspended");
 }

@@ -3,9 +3,9 @@
 use assert_cmd::Command;
 use serde_json::Value;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -112,9 +112,17 @@ impl House {
     }
 
     /// Starts a daemon on the database; it is stopped with the value.
-    pub fn daemon(&self, args: &[&str]) -> Daemon {
+    pub fn daemon(&self, args: &[&str]) -> Process {
+        let mut daemon = self.start(&[&["--headless"], args].concat());
+        daemon.ready = daemon.line();
+        assert!(daemon.ready.starts_with("ready "), "{:?}", daemon.ready);
+        daemon
+    }
+
+    /// Starts a verb that goes on; it is stopped with the value.
+    pub fn start(&self, args: &[&str]) -> Process {
         let mut command = std::process::Command::new(PROGRAM);
-        command.current_dir(self.path()).arg("--headless").args(args);
+        command.current_dir(self.path()).args(args);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         for (name, value) in self.environment() {
             match value {
@@ -122,12 +130,9 @@ impl House {
                 None => command.env_remove(name),
             };
         }
-        let mut child = command.spawn().expect("the daemon starts");
-        let mut ready = String::new();
-        let stdout = child.stdout.take().expect("its stdout");
-        BufReader::new(stdout).read_line(&mut ready).expect("its first line");
-        assert!(ready.starts_with("ready "), "{ready:?}");
-        Daemon { child: Some(child), ready }
+        let mut child = command.spawn().expect("the program starts");
+        let stdout = child.stdout.take().map(BufReader::new);
+        Process { child: Some(child), stdout, ready: String::new() }
     }
 
     fn environment(&self) -> Vec<(&'static str, Option<PathBuf>)> {
@@ -171,22 +176,47 @@ impl Said {
     }
 }
 
-/// A daemon of a test.
-pub struct Daemon {
+/// A process of a test.
+pub struct Process {
     child: Option<Child>,
-    /// The line that it printed when it served.
+    stdout: Option<BufReader<ChildStdout>>,
+    /// The line that a daemon printed when it served.
     pub ready: String,
 }
 
-impl Daemon {
-    /// Its process.
+impl Process {
+    /// Its process id.
     pub fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(self.child.as_ref().expect("it runs"))
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(self.pid(), signal).expect("it is there");
+    }
+
+    /// The next line that it prints.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.as_mut().expect("its stdout").read_line(&mut line).expect("a line");
+        line.trim_end().to_owned()
+    }
+
+    /// All that it prints until it ends.
+    pub fn rest(&mut self) -> String {
+        let mut text = String::new();
+        self.stdout.as_mut().expect("its stdout").read_to_string(&mut text).expect("text");
+        text
+    }
+
+    /// Reads no more of what it prints.
+    pub fn stop_reading(&mut self) {
+        self.stdout = None;
+    }
+
     /// Sends SIGTERM and waits; gives the exit code and what it logged.
     pub fn terminate(mut self) -> (Option<i32>, String) {
-        rustix::process::kill_process(self.pid(), rustix::process::Signal::TERM).expect("it is there");
+        self.signal(rustix::process::Signal::TERM);
         let child = self.child.take().expect("it runs");
         let output = child.wait_with_output().expect("it ends");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -198,7 +228,7 @@ impl Daemon {
     }
 }
 
-impl Drop for Daemon {
+impl Drop for Process {
     fn drop(&mut self) {
         if let Some(mut child) = self.child.take() {
             // It may have ended already; then there is nothing to stop.

@@ -1,20 +1,7 @@
 //! `log` and `events`: raw into a pipe, followed until there is no more, and a closed pipe is no fault.
 
 use super::house::House;
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Command, Stdio};
-
-fn spawned(house: &House, args: &[&str]) -> std::process::Child {
-    Command::new(env!("CARGO_BIN_EXE_andon"))
-        .args(args)
-        .env("ANDON_DB", house.database())
-        .env("HOME", house.path())
-        .env_remove("ANDON_RUN_ID")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program starts")
-}
+use std::process::Command;
 
 #[test]
 fn a_log_goes_into_a_pipe_byte_by_byte() {
@@ -48,13 +35,11 @@ fn a_followed_log_begins_before_the_run_and_ends_with_the_card() {
         "-c",
         "echo out; test -e x || { touch x; exit 1; }",
     ]);
-    let mut follower = spawned(&house, &["log", "1", "-f"]);
+    let mut follower = house.start(&["log", "1", "-f"]);
     let _daemon = house.daemon(&[]);
     house.done(&["start", "1"]);
-    let mut all = String::new();
-    follower.stdout.take().unwrap().read_to_string(&mut all).unwrap();
-    assert_eq!(all, "out\nout\n");
-    assert!(follower.wait().unwrap().success());
+    assert_eq!(follower.rest(), "out\nout\n");
+    assert_eq!(follower.wait(), Some(0));
 }
 
 #[test]
@@ -89,15 +74,14 @@ fn events_are_json_lines_that_go_on_from_a_number() {
 fn followed_events_come_as_they_happen() {
     let house = House::new();
     house.done(&["add", "first"]);
-    let mut follower = spawned(&house, &["events", "-f", "--json"]);
-    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
-    assert!(lines.next().unwrap().unwrap().contains("first"));
+    let mut follower = house.start(&["events", "-f", "--json"]);
+    assert!(follower.line().contains("first"));
     house.done(&["add", "second"]);
-    assert!(lines.next().unwrap().unwrap().contains("second"));
-    drop(lines);
+    assert!(follower.line().contains("second"));
+    follower.stop_reading();
     // It notices the closed pipe when it next has something to say.
     house.done(&["add", "third"]);
-    assert!(follower.wait().unwrap().success());
+    assert_eq!(follower.wait(), Some(0));
 }
 
 #[test]
@@ -108,9 +92,9 @@ fn who_reads_only_the_beginning_is_no_fault() {
         c.write_stdin(titles);
     });
     for args in [&["list", "--all"][..], &["list", "--all", "--json"], &["events"], &["--help"]] {
-        let mut child = spawned(&house, args);
-        drop(child.stdout.take());
-        assert_eq!(child.wait().unwrap().code(), Some(0), "{args:?}");
+        let mut reader = house.start(args);
+        reader.stop_reading();
+        assert_eq!(reader.wait(), Some(0), "{args:?}");
     }
 }
 

@@ -122,19 +122,10 @@ fn ctrl_c_cancels_what_is_run() {
         "w.yaml",
         "name: w\nsteps: [{id: a, tool_name: exec, tool_params: {command: exec sleep 600}}]\n",
     );
-    let mut child = std::process::Command::new(env!("CARGO_BIN_EXE_andon"))
-        .args(["run", &file])
-        .env("ANDON_DB", house.database())
-        .env("HOME", house.path())
-        .env_remove("ANDON_RUN_ID")
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
+    let ran = house.start(&["run", &file]);
     while house.json(&["list", "-s", "running"])["items"].as_array().is_none_or(Vec::is_empty) {}
-    let pid = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(11));
+    ran.signal(rustix::process::Signal::INT);
+    assert_eq!(ran.wait(), Some(11));
     assert_eq!(house.status("1"), "cancelled");
 }
 
@@ -228,4 +219,20 @@ fn the_graph_shows_layers() {
     ");
     let graph = house.json(&["workflow", "graph", "g"]);
     assert_eq!(graph["layers"], serde_json::json!([["fetch"], ["lint", "test"], ["ship"]]));
+}
+
+#[test]
+fn when_nobody_reads_any_more_what_runs_is_suspended_and_not_left_behind() {
+    let house = House::new();
+    let file = house.file(
+        "w.yaml",
+        "name: w\nsteps:\n  - {id: a, tool_name: exec, tool_params: {command: 'until test -e go; do sleep 0.05; done'}}\n  - {id: b, tool_name: exec, tool_params: {command: exec sleep 600}}\n",
+    );
+    let mut ran = house.start(&["run", &file]);
+    while !ran.line().contains("b  ● running") {}
+    house.until("1", "running");
+    ran.stop_reading();
+    house.file("go", "");
+    assert_eq!(ran.wait(), Some(0));
+    assert_eq!(house.status("2"), "suspended");
 }
