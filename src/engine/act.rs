@@ -88,7 +88,11 @@ impl<'a, 'c> Act<'a, 'c> {
         }
         let loaded = ledger.loaded_version();
         let (task, drafts) = ledger.close();
-        self.tx.update_task(&task, loaded)?;
+        let changed = drafts.iter().flat_map(|draft| draft.patch.keys());
+        self.tx.update_task(&task, loaded, changed)?;
+        for at in [task.deadline_ms, task.not_before_ms].into_iter().flatten() {
+            self.effects.push(Effect::WakeAt(at));
+        }
         self.log(&task, drafts)?;
         Ok(task)
     }

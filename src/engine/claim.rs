@@ -144,7 +144,9 @@ impl Act<'_, '_> {
         let executor = task.executor.clone().ok_or_else(|| {
             crate::domain::Refusal::state("no_executor", format!("task #{} has nothing to run", task.seq))
         })?;
-        let answer = match self.tx.undelivered_answer(task.seq)? {
+        // The first run of a task has asked nothing yet.
+        let undelivered = if run.number > 1 { self.tx.undelivered_answer(task.seq)? } else { None };
+        let answer = match undelivered {
             None => None,
             Some(found) => {
                 self.tx.deliver_answer(&found.id, &run.id)?;

@@ -95,8 +95,8 @@ impl Dispatcher {
             live: live.clone(),
             draining: false,
             stopping: None,
-            seen: -1,
             wake_at: None,
+            looked: Instant::now(),
             started: HashMap::new(),
             stop_later: HashMap::new(),
             recovering: 0,
@@ -176,9 +176,9 @@ struct Shell {
     live: Arc<Mutex<HashMap<RunId, Live>>>,
     draining: bool,
     stopping: Option<Instant>,
-    /// The last event of this dispatcher's own last transaction: what comes after it is somebody else's.
-    seen: i64,
     wake_at: Option<Millis>,
+    /// When it last looked for everything.
+    looked: Instant,
     /// Processes that are not recorded yet.
     started: HashMap<RunId, (i64, Report, Instant)>,
     /// Runs that asked to be ended, and are given time to end by themselves.
@@ -240,7 +240,7 @@ impl Shell {
             slots: self.options.parallel,
             only: self.options.only_workflow.clone(),
         };
-        self.commit(vec![begin]);
+        self.commit(vec![begin], true);
         self.engine.inner.store.bell().nudge();
         while !self.is_over() {
             let first = self.receive.recv_timeout(self.patience());
@@ -262,7 +262,7 @@ impl Shell {
 
     /// Turns changes by anybody into a look.
     fn listen(&self, runtime: &tokio::runtime::Runtime) {
-        let mut changes = self.engine.changes();
+        let mut changes = self.engine.inner.store.bell().listen_to_others();
         let send = self.send.clone();
         runtime.spawn(async move {
             while changes.changed().await.is_ok() {
@@ -283,7 +283,7 @@ impl Shell {
     }
 
     fn patience(&self) -> Duration {
-        let mut patience = LOOK_EVERY;
+        let mut patience = LOOK_EVERY.saturating_sub(self.looked.elapsed());
         if let Some(at) = self.wake_at {
             patience =
                 patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
@@ -306,7 +306,8 @@ impl Shell {
     /// One turn: what was told is decided in one transaction together with the next claims.
     fn turn(&mut self, messages: Vec<Message>) {
         let mut inputs = std::mem::take(&mut self.again);
-        let mut asked = messages.is_empty();
+        let timed = self.wake_at.is_some_and(|at| at <= self.engine.now());
+        let mut asked = timed || self.looked.elapsed() >= LOOK_EVERY;
         for message in messages {
             match message {
                 Message::Report { run, epoch, report: report @ Report::Started(_) } => {
@@ -324,7 +325,7 @@ impl Shell {
                     self.recovering -= 1;
                     inputs.push(Input::Recovered { run, recovery });
                 }
-                Message::Look => asked = asked || self.is_news(),
+                Message::Look => asked = true,
                 Message::Die => {}
                 Message::Drain => {
                     self.drain();
@@ -342,8 +343,11 @@ impl Shell {
         }
         self.record_started(&mut inputs);
         self.stop_due();
+        if asked {
+            self.looked = Instant::now();
+        }
         if asked || !inputs.is_empty() {
-            self.commit(inputs);
+            self.commit(inputs, asked);
         }
     }
 
@@ -357,11 +361,6 @@ impl Shell {
                 tracing::warn!(%error, "draining was not recorded");
             }
         }
-    }
-
-    /// Whether anything was committed since this dispatcher's own last transaction.
-    fn is_news(&self) -> bool {
-        self.engine.last_seq().map_or(true, |last| last != self.seen)
     }
 
     fn record_started(&mut self, inputs: &mut Vec<Input>) {
@@ -394,8 +393,9 @@ impl Shell {
         }
     }
 
-    /// Decides all inputs and claims, commits, and carries out the effects.
-    fn commit(&mut self, inputs: Vec<Input>) {
+    /// Decides all inputs and claims, commits, and carries out the effects. With `all` it also looks for what
+    /// others have changed and what time has brought.
+    fn commit(&mut self, inputs: Vec<Input>, all: bool) {
         let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
         let core = self.engine.inner.core.clone();
         let look = Input::Look {
@@ -403,8 +403,9 @@ impl Shell {
             slots: if self.draining { 0 } else { self.options.parallel },
             agents: self.executors.agents(),
             only: self.options.only_workflow.clone(),
+            all,
         };
-        let written = self.engine.inner.store.write(move |tx| {
+        let written = self.engine.inner.store.write_quietly(move |tx| {
             let mut effects = Vec::new();
             let mut failed = Vec::new();
             let alone = inputs.len() == 1;
@@ -428,13 +429,14 @@ impl Shell {
                 }
             }
             effects.extend(core.handle(tx, look)?.effects);
-            Ok((effects, failed, tx.last_event()?))
+            Ok((effects, failed))
         });
         match written {
-            Ok((effects, failed, last)) => {
-                self.seen = last;
+            Ok((effects, failed)) => {
                 self.again.extend(failed);
-                self.wake_at = None;
+                if all {
+                    self.wake_at = None;
+                }
                 for effect in effects {
                     self.carry_out(effect);
                 }

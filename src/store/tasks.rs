@@ -419,6 +419,44 @@ const UPDATE: &str = "
     finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
   WHERE seq = :seq AND version = :loaded_version";
 
+/// The fields that most steps change; none of them is JSON.
+const NARROW: &[&str] = &[
+    "status",
+    "session_id",
+    "blocked_reason",
+    "result",
+    "error",
+    "retry_count",
+    "version",
+    "epoch",
+    "current_run_id",
+    "deadline_ms",
+    "not_before_ms",
+    "open_predecessors",
+    "held",
+    "run_next",
+    "since_ms",
+    "updated_at_ms",
+    "queued_at_ms",
+    "started_at_ms",
+    "finished_at_ms",
+    "archived_at_ms",
+];
+
+const UPDATE_NARROW: &str = "
+  UPDATE tasks SET status = :status, session_id = :session_id, blocked_reason = :blocked_reason, result = :result,
+    error = :error, retry_count = :retry_count, version = :version, epoch = :epoch,
+    current_run_id = :current_run_id, deadline_ms = :deadline_ms, not_before_ms = :not_before_ms,
+    open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
+    updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
+    finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
+  WHERE seq = :seq AND version = :loaded_version";
+
+/// Whether a change of these fields is one of the usual steps.
+pub(crate) fn is_narrow<'f>(mut fields: impl Iterator<Item = &'f String>) -> bool {
+    fields.all(|field| NARROW.contains(&field.as_str()))
+}
+
 impl Tx<'_> {
     /// Writes a new task.
     pub fn insert_task(&self, task: &Task) -> Result<(), Failure> {
@@ -448,11 +486,45 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Writes a task over the version it was loaded with.
-    pub fn update_task(&self, task: &Task, loaded_version: i64) -> Result<(), Failure> {
+    /// Writes the fields of a task that changed over the version it was loaded with.
+    pub fn update_task<'f>(
+        &self,
+        task: &Task,
+        loaded_version: i64,
+        changed: impl Iterator<Item = &'f String>,
+    ) -> Result<(), Failure> {
+        let written = match is_narrow(changed) {
+            true => self.update_narrow(task, loaded_version)?,
+            false => self.update_whole(task, loaded_version)?,
+        };
+        match written {
+            1 => Ok(()),
+            _ => Err(StoreError::Row(format!(
+                "task #{} changed while this was decided; nothing was written, try again",
+                task.seq
+            ))
+            .into()),
+        }
+    }
+
+    fn update_narrow(&self, task: &Task, loaded_version: i64) -> Result<usize, Failure> {
+        Ok(self.connection.prepare_cached(UPDATE_NARROW)?.execute(named_params! {
+            ":seq": task.seq, ":loaded_version": loaded_version, ":status": task.status.as_str(),
+            ":session_id": task.session_id, ":blocked_reason": task.blocked_reason, ":result": task.result,
+            ":error": task.error, ":retry_count": task.retry_count, ":version": task.version,
+            ":epoch": task.epoch, ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
+            ":deadline_ms": task.deadline_ms, ":not_before_ms": task.not_before_ms,
+            ":open_predecessors": task.open_predecessors, ":held": task.held, ":run_next": task.run_next,
+            ":since_ms": task.since_ms, ":updated_at_ms": task.updated_at_ms,
+            ":queued_at_ms": task.queued_at_ms, ":started_at_ms": task.started_at_ms,
+            ":finished_at_ms": task.finished_at_ms, ":archived_at_ms": task.archived_at_ms,
+        })?)
+    }
+
+    fn update_whole(&self, task: &Task, loaded_version: i64) -> Result<usize, Failure> {
         let (labels, metadata) = (to_json(&task.labels)?, to_json(&task.metadata)?);
         let executor = task.executor.as_ref().map(to_json).transpose()?;
-        let changed = self.connection.prepare_cached(UPDATE)?.execute(named_params! {
+        Ok(self.connection.prepare_cached(UPDATE)?.execute(named_params! {
             ":seq": task.seq, ":loaded_version": loaded_version,
             ":parent_task_id": task.parent_task_id.as_ref().map(TaskId::as_str), ":board_id": task.board_id,
             ":title": task.title, ":description": task.description, ":status": task.status.as_str(),
@@ -470,15 +542,7 @@ impl Tx<'_> {
             ":updated_at_ms": task.updated_at_ms, ":queued_at_ms": task.queued_at_ms,
             ":started_at_ms": task.started_at_ms, ":finished_at_ms": task.finished_at_ms,
             ":archived_at_ms": task.archived_at_ms,
-        })?;
-        match changed {
-            1 => Ok(()),
-            _ => Err(StoreError::Row(format!(
-                "task #{} changed while this was decided; nothing was written, try again",
-                task.seq
-            ))
-            .into()),
-        }
+        })?)
     }
 
     /// Notes that `task` needs `on`; false where that was known.
