@@ -196,7 +196,7 @@ pub(super) fn workflow(row: &Row<'_>) -> rusqlite::Result<Workflow> {
     })
 }
 
-/// An event from a row `seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch`.
+/// An event from a row `seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch, task_seq`.
 pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event {
         seq: row.get(0)?,
@@ -208,5 +208,6 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
         run_id: row.get::<_, Option<String>>(6)?.map(RunId),
         data: json(row, 7)?,
         patch: json(row, 8)?,
+        task_seq: row.get(9)?,
     })
 }
