@@ -517,7 +517,11 @@ impl Drop for Lease {
 fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
     let runs: Vec<(RunId, Millis)> =
         lock(live).iter().map(|(run, l)| (run.clone(), l.reporter.active_at_ms())).collect();
-    if runs.is_empty() {
+    let now = engine.now();
+    // Nothing to vouch for, and no clock that must know when this dispatcher was last alive.
+    let idle = runs.is_empty()
+        && engine.inner.store.read(|view| Ok(view.overdue(now)?.1.is_none())).unwrap_or(false);
+    if idle {
         return;
     }
     let until = engine.now() + engine.inner.core.policy().lease_ms;
@@ -526,6 +530,7 @@ fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
         for (run, active) in runs {
             tx.renew_lease(&run, &id, until, active)?;
         }
+        tx.see_dispatcher(&id, now)?;
         Ok(())
     });
     if let Err(error) = renewed {
