@@ -107,9 +107,12 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
         let io = |source| StoreError::File { path: folder.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
     }
-    // The descriptor is closed before SQLite opens the file: closing it later would drop SQLite's locks.
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(fault)?;
-    Ok(())
+    // Only a file that this call makes is ever opened here: closing a descriptor of one that SQLite has open, by
+    // another thread that was quicker, would drop SQLite's locks.
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(fault(error)),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_network(path: &Path) -> Result<(), StoreError> {
