@@ -44,6 +44,17 @@ impl Context {
         Ok(self.config.get_or_init(|| config))
     }
 
+    /// The configuration file where one was named, absolute.
+    pub fn named_config(&self) -> Result<Option<PathBuf>, CliError> {
+        let named = self.globals.config.as_deref().filter(|path| !path.as_os_str().is_empty());
+        let absolute = named.map(std::path::absolute).transpose();
+        absolute.map_err(|error| {
+            CliError::Usage(format!(
+                "the current folder is gone ({error}); name the configuration by its full path"
+            ))
+        })
+    }
+
     /// The database file.
     pub fn database(&self) -> Result<PathBuf, CliError> {
         places::database(self.globals.db.as_deref()).ok_or_else(|| {
