@@ -35,8 +35,10 @@ impl Act<'_, '_> {
             retry_max: new.retry_max,
             max_retries: new.max_retries.unwrap_or(DEFAULT_MAX_RETRIES).max(new.retry_max),
             dispatch: if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual },
+            review_required: new
+                .review_required
+                .unwrap_or_else(|| new.worktree || self.policy.is_reviewed(executor.as_ref())),
             executor,
-            review_required: new.review_required.unwrap_or(new.worktree),
             worktree: if new.worktree { "wanted".to_owned() } else { String::new() },
             timeout_seconds: new.timeout_seconds.map(positive_seconds).transpose()?,
             not_before_ms: new.not_before_ms,
