@@ -266,7 +266,8 @@ mod tests {
     fn a_spent_budget_and_an_open_predecessor_say_so() {
         let spent = Card { retry_count: 3, ..card(TaskStatus::Failed) };
         assert_eq!(to(&spent, TaskStatus::Queued).unwrap_err().code, "retries_exhausted");
-        let behind = Predecessor { seq: 2, title: "Build".into(), status: TaskStatus::Running };
+        let behind =
+            Predecessor { id: "t_behind".into(), seq: 2, title: "Build".into(), status: TaskStatus::Running };
         let waiting = Card { predecessors: vec![behind], ..card(TaskStatus::Pending) };
         let refusal = to(&waiting, TaskStatus::Queued).unwrap_err();
         assert!(refusal.to_string().contains("#2 Build (running)"), "{refusal}");
