@@ -115,12 +115,14 @@ fn refused(card: &MoveFacts, to: TaskStatus) -> Refusal {
         (TaskStatus::Running, TaskStatus::Review) => Refusal::state(
             "run_is_live",
             format!(
-                "task #{seq} is carried out by its executor, which ends it; you can block, suspend or cancel it"
+                "task #{seq} is carried out by its executor, which ends it; until then it can be blocked, suspended or cancelled"
             ),
         ),
         _ if card.run.as_ref().is_some_and(|run| run.closing_as.is_some()) => Refusal::state(
             "closing",
-            format!("task #{seq} is being stopped already; its status changes when its processes are gone"),
+            format!(
+                "task #{seq} is being stopped already; wait until its processes are gone, then its status changes"
+            ),
         ),
         _ => waits_for(card),
     }

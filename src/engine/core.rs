@@ -273,8 +273,9 @@ impl Act<'_, '_> {
         Ok(Some(Refusal::state(
             "late_result",
             format!(
-                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history",
-                target.seq
+                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history \
+                 (andon show {}), and the newest run has the word",
+                target.seq, target.seq
             ),
         )))
     }
@@ -325,9 +326,11 @@ impl Act<'_, '_> {
             Command::CreateBoard { name } => {
                 let name = crate::domain::text::word("board", &name)?;
                 if !self.tx.ensure_board(&name, self.now)? {
-                    return Err(
-                        Refusal::state("board_exists", format!("board `{name}` exists already")).into()
-                    );
+                    return Err(Refusal::state(
+                        "board_exists",
+                        format!("board `{name}` exists already; `--board {name}` shows it"),
+                    )
+                    .into());
                 }
                 self.note(
                     crate::domain::EventKind::BoardChanged,

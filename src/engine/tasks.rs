@@ -67,10 +67,18 @@ impl Act<'_, '_> {
                 );
             }
             Work::Command { command: Program::Shell(line) } if line.trim().is_empty() => {
-                return Err(Refusal::invalid("command", "a command can't be empty").into());
+                return Err(Refusal::invalid(
+                    "command",
+                    "a command can't be empty; write what is to be run, or leave it out for a manual card",
+                )
+                .into());
             }
             Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
-                return Err(Refusal::invalid("command", "a command can't hold a NUL character").into());
+                return Err(Refusal::invalid(
+                    "command",
+                    "a command can't hold a NUL character; put it into a script and run that",
+                )
+                .into());
             }
             Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
                 let known = self.policy.tools.join(", ");
@@ -98,7 +106,7 @@ impl Act<'_, '_> {
         {
             return Err(Refusal::invalid(
                 "cwd",
-                format!("the folder `{}` is not absolute", text::one_line(cwd)),
+                format!("the folder `{}` is not absolute; write it from / on", text::one_line(cwd)),
             )
             .into());
         }
@@ -109,7 +117,10 @@ impl Act<'_, '_> {
             if bad {
                 return Err(Refusal::invalid(
                     "env",
-                    format!("`{}` is no name of a variable", text::one_line(name)),
+                    format!(
+                        "`{}` is no variable; a name has no `=`, and neither it nor its value a NUL character",
+                        text::one_line(name)
+                    ),
                 )
                 .into());
             }
@@ -183,7 +194,11 @@ impl Act<'_, '_> {
         if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; what it runs with can be changed when it has ended", task.seq),
+                format!(
+                    "task #{} is running, and what it runs with can be changed only when it is not; \
+                     `andon suspend {}` stops it so that it can go on later",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
@@ -234,8 +249,9 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "already_claimed",
                 format!(
-                    "task #{} is {} already; only one that is pending or queued can be made to wait",
-                    task.seq, task.status
+                    "task #{} is {} already, and only one that is pending or queued can be made to wait; \
+                     `andon copy {}` makes a fresh card that can",
+                    task.seq, task.status, task.seq
                 ),
             )
             .into());
@@ -250,7 +266,12 @@ impl Act<'_, '_> {
             let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
             return Err(Refusal::state(
                 "cycle",
-                format!("task #{seq} can't need #{}: it would close the cycle {}", on.seq, path.join(" → ")),
+                format!(
+                    "task #{seq} can't need #{}: it would close the cycle {}, and none of them could ever start; \
+                     take one of these arrows away first: andon depend ID --on ID --remove",
+                    on.seq,
+                    path.join(" → ")
+                ),
             )
             .with_detail(json!({ "path": path }))
             .into());
@@ -274,9 +295,9 @@ impl Act<'_, '_> {
         let on = self.tx.resolve(on)?;
         let seq = ledger.task().seq;
         if !self.tx.remove_dependency(seq, on.seq)? {
-            return Err(
-                Refusal::state("no_dependency", format!("task #{seq} does not need #{}", on.seq)).into()
-            );
+            let said =
+                format!("task #{seq} does not need #{}; `andon show {seq}` lists what it needs", on.seq);
+            return Err(Refusal::state("no_dependency", said).into());
         }
         self.freed(ledger, &on, EventKind::DependencyRemoved)
     }
@@ -311,7 +332,10 @@ impl Act<'_, '_> {
         if !task.status.is_settled() {
             return Err(Refusal::state(
                 "not_settled",
-                format!("task #{} is {}; only what has ended can be put away", task.seq, task.status),
+                format!(
+                    "task #{} is {}, and only what has ended can be put away; `andon cancel {}` ends it",
+                    task.seq, task.status, task.seq
+                ),
             )
             .into());
         }
@@ -329,7 +353,10 @@ impl Act<'_, '_> {
         if self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; cancel it first: andon cancel {}", task.seq, task.seq),
+                format!(
+                    "task #{} is running; `andon cancel {}` stops it, then it can go",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
