@@ -160,6 +160,23 @@ fn a_configuration_with_faults_names_all_of_them() {
 }
 
 #[test]
+fn the_folder_to_run_in_has_to_be_there_and_is_kept_as_an_absolute_path() {
+    let house = House::new();
+    house
+        .andon(&["add", "x", "--cwd", "/no/such", "--", "true"])
+        .refused(2, &["no folder /no/such", "--cwd"]);
+    house.andon(&["add", "x", "--cwd", "no/such", "--", "true"]).refused(2, &["/no/such"]);
+    let file = house.file("plain", "x");
+    house.andon(&["add", "x", "--cwd", &file, "--", "true"]).refused(2, &[&file]);
+    assert_eq!(house.json(&["list", "--all"])["items"].as_array().unwrap().len(), 0);
+    std::fs::create_dir(house.path().join("sub")).unwrap();
+    house.done(&["add", "x", "--cwd", "./sub", "--", "true"]);
+    let kept = house.json(&["show", "1"])["executor"]["cwd"].clone();
+    assert_eq!(kept, house.path().join("sub").to_str().unwrap());
+    house.andon(&["edit", "1", "--cwd", "/no/such", "--", "true"]).refused(2, &["/no/such"]);
+}
+
+#[test]
 fn a_refusal_says_what_to_do_next() {
     let house = House::new();
     house.done(&["add", "by hand"]);
