@@ -295,8 +295,13 @@ impl World {
             let _ = self.handle(Input::Suspend { dispatcher: id });
             return;
         }
-        let looked =
-            self.handle(Input::Look { dispatcher: id, slots: SLOTS, agents: Vec::new(), only: None });
+        let looked = self.handle(Input::Look {
+            dispatcher: id,
+            slots: SLOTS,
+            agents: Vec::new(),
+            only: None,
+            all: true,
+        });
         assert!(looked.is_ok(), "a look failed\n{}", self.story());
     }
 

@@ -65,6 +65,7 @@ CREATE TABLE tasks (
   current_run_id    TEXT,
   timeout_seconds   INTEGER,
   deadline_ms       INTEGER,
+  time_left_ms      INTEGER,
   not_before_ms     INTEGER,
   open_predecessors INTEGER NOT NULL,
   held              INTEGER NOT NULL,
@@ -99,11 +100,12 @@ CREATE TABLE dependencies (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX dependencies_on ON dependencies (on_seq, task_seq);
 
+-- By task and number: the runs of neighbouring tasks lie side by side, so that draining a queue writes few pages.
 CREATE TABLE runs (
-  id            TEXT NOT NULL PRIMARY KEY,
   task_seq      INTEGER NOT NULL REFERENCES tasks (seq),
-  task_id       TEXT NOT NULL,
   number        INTEGER NOT NULL,
+  id            TEXT NOT NULL,
+  task_id       TEXT NOT NULL,
   epoch         INTEGER NOT NULL,
   attempt       INTEGER NOT NULL,
   owner         TEXT NOT NULL,
@@ -123,9 +125,10 @@ CREATE TABLE runs (
   exit_signal   INTEGER,
   note          TEXT NOT NULL DEFAULT '',
   parked        INTEGER NOT NULL DEFAULT 0,
-  usage         TEXT CHECK (usage IS NULL OR json_valid(usage))
+  usage         TEXT CHECK (usage IS NULL OR json_valid(usage)),
+  PRIMARY KEY (task_seq, number)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX runs_of_task ON runs (task_seq, number);
+CREATE UNIQUE INDEX runs_by_id ON runs (id);
 -- At most one active run a task.
 CREATE UNIQUE INDEX runs_active ON runs (task_seq) WHERE ended_at_ms IS NULL;
 CREATE INDEX runs_held ON runs (holder) WHERE ended_at_ms IS NULL AND holder IS NOT NULL;
@@ -171,18 +174,20 @@ CREATE TABLE sessions (
   updated_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- The last line is never deleted, so numbers are never used again.
 CREATE TABLE events (
-  seq         INTEGER PRIMARY KEY AUTOINCREMENT,
+  seq         INTEGER PRIMARY KEY,
   at_ms       INTEGER NOT NULL,
   kind        TEXT NOT NULL,
   actor       TEXT NOT NULL,
+  task_seq    INTEGER,
   task_id     TEXT,
   workflow_id TEXT,
   run_id      TEXT,
   data        TEXT NOT NULL CHECK (json_valid(data)),
   patch       TEXT NOT NULL CHECK (json_valid(patch))
 ) STRICT;
-CREATE INDEX events_of_task ON events (task_id) WHERE task_id IS NOT NULL;
+CREATE INDEX events_of_task ON events (task_seq) WHERE task_seq IS NOT NULL;
 
 CREATE TABLE dispatchers (
   id            TEXT NOT NULL PRIMARY KEY,
@@ -190,5 +195,6 @@ CREATE TABLE dispatchers (
   slots         INTEGER NOT NULL,
   draining      INTEGER NOT NULL DEFAULT 0,
   started_at_ms INTEGER NOT NULL,
+  seen_at_ms    INTEGER NOT NULL,
   ended_at_ms   INTEGER
 ) STRICT, WITHOUT ROWID;

@@ -184,6 +184,8 @@ pub struct Event {
     pub actor: String,
     /// The task, if it is about one.
     pub task_id: Option<TaskId>,
+    /// That task's number.
+    pub task_seq: Option<i64>,
     /// The workflow, if it is about one.
     pub workflow_id: Option<WorkflowId>,
     /// The run, if it came from one.

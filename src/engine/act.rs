@@ -88,7 +88,11 @@ impl<'a, 'c> Act<'a, 'c> {
         }
         let loaded = ledger.loaded_version();
         let (task, drafts) = ledger.close();
-        self.tx.update_task(&task, loaded)?;
+        let changed = drafts.iter().flat_map(|draft| draft.patch.keys());
+        self.tx.update_task(&task, loaded, changed)?;
+        for at in [task.deadline_ms, task.not_before_ms].into_iter().flatten() {
+            self.effects.push(Effect::WakeAt(at));
+        }
         self.log(&task, drafts)?;
         Ok(task)
     }
@@ -105,6 +109,7 @@ impl<'a, 'c> Act<'a, 'c> {
                 kind: draft.kind,
                 actor: self.actor.name().to_owned(),
                 task_id: Some(task.id.clone()),
+                task_seq: Some(task.seq),
                 workflow_id: task.workflow_id.clone(),
                 run_id: self.run.clone(),
                 data: draft.data,
@@ -128,6 +133,7 @@ impl<'a, 'c> Act<'a, 'c> {
             kind,
             actor: self.actor.name().to_owned(),
             task_id: task.map(|t| t.id.clone()),
+            task_seq: task.map(|t| t.seq),
             workflow_id: workflow.or(task.and_then(|t| t.workflow_id.as_ref())).cloned(),
             run_id: self.run.clone(),
             data,

@@ -100,6 +100,8 @@ pub enum Input {
         agents: Vec<(String, u32)>,
         /// It claims only the steps of this workflow.
         only: Option<WorkflowId>,
+        /// Look for everything; otherwise only for what can be claimed, since nobody else has changed anything.
+        all: bool,
     },
     /// What could be proven about the run of a holder that died.
     Recovered {
@@ -220,8 +222,8 @@ impl Core {
             Input::Begin { dispatcher, pid, slots, only } => {
                 act.begin(&dispatcher, pid, slots, only.as_ref()).map(|()| Ok(None))?
             }
-            Input::Look { dispatcher, slots, agents, only } => {
-                let looked = act.look(&dispatcher, only.as_ref());
+            Input::Look { dispatcher, slots, agents, only, all } => {
+                let looked = if all { act.look(&dispatcher, only.as_ref()) } else { Ok(()) };
                 looked
                     .and_then(|()| act.claim(&dispatcher, slots, &agents, only.as_ref(), &self.paths))
                     .map(|()| Ok(None))?

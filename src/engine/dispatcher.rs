@@ -21,8 +21,6 @@ use crate::store::{Failure, StoreError};
 const TRY_EVERY: Duration = Duration::from_millis(250);
 /// The safety net: a look at least so often, whatever was heard.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A run that ends within this time never has its process recorded; the tag in its environment finds it anyway.
-const RECORD_AFTER: Duration = Duration::from_millis(20);
 
 /// How to dispatch.
 #[derive(Debug, Clone)]
@@ -95,9 +93,8 @@ impl Dispatcher {
             live: live.clone(),
             draining: false,
             stopping: None,
-            seen: -1,
             wake_at: None,
-            started: HashMap::new(),
+            looked: Instant::now(),
             stop_later: HashMap::new(),
             recovering: 0,
             again: Vec::new(),
@@ -176,11 +173,9 @@ struct Shell {
     live: Arc<Mutex<HashMap<RunId, Live>>>,
     draining: bool,
     stopping: Option<Instant>,
-    /// The last event of this dispatcher's own last transaction: what comes after it is somebody else's.
-    seen: i64,
     wake_at: Option<Millis>,
-    /// Processes that are not recorded yet.
-    started: HashMap<RunId, (i64, Report, Instant)>,
+    /// When it last looked for everything.
+    looked: Instant,
     /// Runs that asked to be ended, and are given time to end by themselves.
     stop_later: HashMap<RunId, Instant>,
     recovering: usize,
@@ -240,7 +235,7 @@ impl Shell {
             slots: self.options.parallel,
             only: self.options.only_workflow.clone(),
         };
-        self.commit(vec![begin]);
+        self.commit(vec![begin], true);
         self.engine.inner.store.bell().nudge();
         while !self.is_over() {
             let first = self.receive.recv_timeout(self.patience());
@@ -262,7 +257,7 @@ impl Shell {
 
     /// Turns changes by anybody into a look.
     fn listen(&self, runtime: &tokio::runtime::Runtime) {
-        let mut changes = self.engine.changes();
+        let mut changes = self.engine.inner.store.bell().listen_to_others();
         let send = self.send.clone();
         runtime.spawn(async move {
             while changes.changed().await.is_ok() {
@@ -283,13 +278,10 @@ impl Shell {
     }
 
     fn patience(&self) -> Duration {
-        let mut patience = LOOK_EVERY;
+        let mut patience = LOOK_EVERY.saturating_sub(self.looked.elapsed());
         if let Some(at) = self.wake_at {
             patience =
                 patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
-        }
-        if !self.started.is_empty() {
-            patience = patience.min(RECORD_AFTER);
         }
         if let Some(at) = self.stop_later.values().min() {
             patience = patience.min(at.saturating_duration_since(Instant::now()));
@@ -306,15 +298,12 @@ impl Shell {
     /// One turn: what was told is decided in one transaction together with the next claims.
     fn turn(&mut self, messages: Vec<Message>) {
         let mut inputs = std::mem::take(&mut self.again);
-        let mut asked = messages.is_empty();
+        let timed = self.wake_at.is_some_and(|at| at <= self.engine.now());
+        let mut asked = timed || self.looked.elapsed() >= LOOK_EVERY;
         for message in messages {
             match message {
-                Message::Report { run, epoch, report: report @ Report::Started(_) } => {
-                    self.started.insert(run, (epoch, report, Instant::now()));
-                }
                 Message::Report { run, epoch, report } => {
                     if matches!(report, Report::Ended(_)) {
-                        self.started.remove(&run);
                         self.stop_later.remove(&run);
                         lock(&self.live).remove(&run);
                     }
@@ -324,7 +313,7 @@ impl Shell {
                     self.recovering -= 1;
                     inputs.push(Input::Recovered { run, recovery });
                 }
-                Message::Look => asked = asked || self.is_news(),
+                Message::Look => asked = true,
                 Message::Die => {}
                 Message::Drain => {
                     self.drain();
@@ -340,10 +329,12 @@ impl Shell {
                 }
             }
         }
-        self.record_started(&mut inputs);
         self.stop_due();
+        if asked {
+            self.looked = Instant::now();
+        }
         if asked || !inputs.is_empty() {
-            self.commit(inputs);
+            self.commit(inputs, asked);
         }
     }
 
@@ -355,25 +346,6 @@ impl Shell {
             let told = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, None));
             if let Err(error) = told {
                 tracing::warn!(%error, "draining was not recorded");
-            }
-        }
-    }
-
-    /// Whether anything was committed since this dispatcher's own last transaction.
-    fn is_news(&self) -> bool {
-        self.engine.last_seq().map_or(true, |last| last != self.seen)
-    }
-
-    fn record_started(&mut self, inputs: &mut Vec<Input>) {
-        let old: Vec<RunId> = self
-            .started
-            .iter()
-            .filter(|(_, (_, _, since))| since.elapsed() >= RECORD_AFTER || !inputs.is_empty())
-            .map(|(run, _)| run.clone())
-            .collect();
-        for run in old {
-            if let Some((epoch, report, _)) = self.started.remove(&run) {
-                inputs.push(Input::Report { run, epoch, report });
             }
         }
     }
@@ -394,8 +366,9 @@ impl Shell {
         }
     }
 
-    /// Decides all inputs and claims, commits, and carries out the effects.
-    fn commit(&mut self, inputs: Vec<Input>) {
+    /// Decides all inputs and claims, commits, and carries out the effects. With `all` it also looks for what
+    /// others have changed and what time has brought.
+    fn commit(&mut self, inputs: Vec<Input>, all: bool) {
         let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
         let core = self.engine.inner.core.clone();
         let look = Input::Look {
@@ -403,8 +376,9 @@ impl Shell {
             slots: if self.draining { 0 } else { self.options.parallel },
             agents: self.executors.agents(),
             only: self.options.only_workflow.clone(),
+            all,
         };
-        let written = self.engine.inner.store.write(move |tx| {
+        let written = self.engine.inner.store.write_quietly(move |tx| {
             let mut effects = Vec::new();
             let mut failed = Vec::new();
             let alone = inputs.len() == 1;
@@ -428,13 +402,14 @@ impl Shell {
                 }
             }
             effects.extend(core.handle(tx, look)?.effects);
-            Ok((effects, failed, tx.last_event()?))
+            Ok((effects, failed))
         });
         match written {
-            Ok((effects, failed, last)) => {
-                self.seen = last;
+            Ok((effects, failed)) => {
                 self.again.extend(failed);
-                self.wake_at = None;
+                if all {
+                    self.wake_at = None;
+                }
                 for effect in effects {
                     self.carry_out(effect);
                 }
@@ -542,7 +517,11 @@ impl Drop for Lease {
 fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
     let runs: Vec<(RunId, Millis)> =
         lock(live).iter().map(|(run, l)| (run.clone(), l.reporter.active_at_ms())).collect();
-    if runs.is_empty() {
+    let now = engine.now();
+    // Nothing to vouch for, and no clock that must know when this dispatcher was last alive.
+    let idle = runs.is_empty()
+        && engine.inner.store.read(|view| Ok(view.overdue(now)?.1.is_none())).unwrap_or(false);
+    if idle {
         return;
     }
     let until = engine.now() + engine.inner.core.policy().lease_ms;
@@ -551,6 +530,7 @@ fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
         for (run, active) in runs {
             tx.renew_lease(&run, &id, until, active)?;
         }
+        tx.see_dispatcher(&id, now)?;
         Ok(())
     });
     if let Err(error) = renewed {

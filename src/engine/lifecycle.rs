@@ -6,7 +6,6 @@ use serde_json::{Map, json};
 use super::act::{Act, data, is_swept};
 use super::command::Outcome;
 use super::settle::End;
-use super::tasks::start_clock;
 use crate::domain::moves::{self, Verb};
 use crate::domain::text::{self, TEXT_LIMIT};
 use crate::domain::{
@@ -111,7 +110,7 @@ impl Act<'_, '_> {
     /// PENDING → QUEUED.
     pub(super) fn queue_step(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
         let now = self.now;
-        Ok(ledger.step(TaskStatus::Queued, EventKind::Queued, Map::new(), now, |t| start_clock(t, now))?)
+        Ok(ledger.step(TaskStatus::Queued, EventKind::Queued, Map::new(), now, |t| t.start_clock(now))?)
     }
 
     /// → RUNNING by hand: a run without process, lease or slot, which belongs to the caller.
@@ -137,6 +136,7 @@ impl Act<'_, '_> {
             t.session_id.clone_from(&run.session_id);
             if manual {
                 t.deadline_ms = None;
+                t.time_left_ms = None;
             }
         })?)
     }
@@ -355,7 +355,7 @@ impl Act<'_, '_> {
         Ok(ledger.step(TaskStatus::Queued, EventKind::Retried, data, now, |t| {
             t.retry_count += 1;
             t.not_before_ms = (wait_ms > 0).then_some(now + wait_ms);
-            start_clock(t, now);
+            t.start_clock(now);
         })?)
     }
 
@@ -387,7 +387,7 @@ impl Act<'_, '_> {
         Ok(ledger.step(TaskStatus::Running, kind, data, now, |t| {
             t.current_run_id = Some(run.id.clone());
             if dispatched {
-                start_clock(t, now);
+                t.run_clock(now);
             }
         })?)
     }
@@ -402,7 +402,11 @@ impl Act<'_, '_> {
         let now = self.now;
         Ok(ledger.step(TaskStatus::Queued, kind, Map::new(), now, |t| {
             t.run_next = run_next;
-            start_clock(t, now);
+            // An answer goes on with the same attempt, everything else begins a new one.
+            match kind {
+                EventKind::Answered => t.run_clock(now),
+                _ => t.start_clock(now),
+            }
         })?)
     }
 
@@ -442,7 +446,7 @@ impl Act<'_, '_> {
         ledger.step(TaskStatus::Queued, EventKind::Rejected, data, now, |t| {
             t.review_summary.clone_from(&feedback);
             t.metadata.insert("feedback".to_owned(), json!(feedback));
-            start_clock(t, now);
+            t.start_clock(now);
         })?;
         self.save(ledger)
     }

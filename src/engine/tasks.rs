@@ -7,7 +7,6 @@ use super::command::{NewTask, TaskEdit};
 use crate::domain::executor::{Program, Work};
 use crate::domain::task::{DEFAULT_BOARD, DEFAULT_MAX_RETRIES, DEFAULT_PRIORITY};
 use crate::domain::text::{self, TEXT_LIMIT};
-use crate::domain::time::SECOND_MS;
 use crate::domain::{Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
 use crate::store::Failure;
 
@@ -280,10 +279,11 @@ impl Act<'_, '_> {
         if self.tx.add_dependency(seq, on.seq)? {
             let open = on.status != TaskStatus::Success;
             let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
-            ledger.edit(EventKind::DependencyAdded, data, self.now, |t| {
+            let at = self.now;
+            ledger.edit(EventKind::DependencyAdded, data, at, |t| {
                 t.open_predecessors += u32::from(open);
                 if open {
-                    t.deadline_ms = None;
+                    t.park_clock(at);
                 }
             });
         }
@@ -309,8 +309,8 @@ impl Act<'_, '_> {
         let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
         ledger.edit(kind, data, now, |t| {
             t.open_predecessors = t.open_predecessors.saturating_sub(u32::from(was_open));
-            if t.open_predecessors == 0 && t.status == TaskStatus::Queued {
-                start_clock(t, now);
+            if t.status == TaskStatus::Queued {
+                t.run_clock(now);
             }
         });
         let task = ledger.task();
@@ -385,16 +385,6 @@ impl Act<'_, '_> {
         }
         Ok(task)
     }
-}
-
-/// Sets the clock of an attempt that begins to wait for its run now.
-pub(super) fn start_clock(task: &mut Task, now: i64) {
-    task.deadline_ms = match task.timeout_seconds {
-        Some(seconds) if task.open_predecessors == 0 && !task.held => {
-            Some(now + i64::from(seconds) * SECOND_MS)
-        }
-        _ => None,
-    };
 }
 
 fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {

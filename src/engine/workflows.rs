@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use super::act::{Act, data, is_swept};
 use super::command::Outcome;
-use super::tasks::start_clock;
 use crate::domain::definition::{self, Vocabulary};
 use crate::domain::executor::Work;
 use crate::domain::task::DEFAULT_MAX_RETRIES;
@@ -296,8 +295,9 @@ impl Act<'_, '_> {
             let mut ledger = self.open_seq(seq)?;
             ledger.edit(EventKind::Held, data([("held", json!(held))]), now, |t| {
                 t.held = held;
-                if t.status == TaskStatus::Queued {
-                    start_clock(t, now);
+                match held {
+                    true => t.park_clock(now),
+                    false => t.run_clock(now),
                 }
             });
             self.save(ledger)?;

@@ -28,6 +28,8 @@ pub struct Bell {
 pub(super) struct Ringer {
     folder: PathBuf,
     changes: Arc<watch::Sender<u64>>,
+    /// As `changes`, without what this process's own dispatcher wrote.
+    others: Arc<watch::Sender<u64>>,
     socket: Arc<Mutex<Option<UnixDatagram>>>,
     own: Arc<OnceLock<String>>,
 }
@@ -37,6 +39,7 @@ impl Bell {
         let ringer = Ringer {
             folder: beside(path, "-bells"),
             changes: Arc::new(watch::Sender::new(0)),
+            others: Arc::new(watch::Sender::new(0)),
             socket: Arc::default(),
             own: Arc::default(),
         };
@@ -64,6 +67,14 @@ impl Bell {
         self.ringer.changes.subscribe()
     }
 
+    /// As [`Bell::listen`], without the commits of this process's own dispatcher.
+    pub fn listen_to_others(&self) -> watch::Receiver<u64> {
+        // Subscribed before the other, whose drop ends nothing.
+        let others = self.ringer.others.subscribe();
+        drop(self.listen());
+        others
+    }
+
     /// Tells the listeners of this process to look again.
     pub fn nudge(&self) {
         self.ringer.changes.send_modify(|n| *n += 1);
@@ -71,9 +82,12 @@ impl Bell {
 }
 
 impl Ringer {
-    /// Tells everybody who listens.
-    pub(super) fn ring(&self) {
+    /// Tells everybody who listens; this process's own dispatcher only where it is not its own work.
+    pub(super) fn ring(&self, told: bool) {
         self.changes.send_modify(|n| *n += 1);
+        if told {
+            self.others.send_modify(|n| *n += 1);
+        }
         let Ok(folder) = File::open(&self.folder) else { return };
         let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
         for entry in entries.flatten() {
@@ -166,6 +180,7 @@ fn listen(ringer: &Ringer, path: &Path) {
         if rung || now != seen {
             seen = now;
             ringer.changes.send_modify(|n| *n += 1);
+            ringer.others.send_modify(|n| *n += 1);
         }
     }
 }

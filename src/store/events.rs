@@ -11,10 +11,11 @@ impl View<'_> {
     /// Events after `since`, at most `limit`, oldest first; of one task where named.
     pub fn events(&self, since: i64, task: Option<&TaskId>, limit: usize) -> Result<Vec<Event>, Failure> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let all = "SELECT seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch
+        let all = "SELECT seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch, task_seq
                    FROM events WHERE seq > ?1 AND ?3 IS NULL ORDER BY seq LIMIT ?2";
-        let of_task = "SELECT seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch
-                   FROM events INDEXED BY events_of_task WHERE task_id = ?3 AND seq > ?1 ORDER BY seq LIMIT ?2";
+        let of_task = "SELECT seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch, task_seq
+                   FROM events INDEXED BY events_of_task
+                   WHERE task_seq = (SELECT tasks.seq FROM tasks WHERE tasks.id = ?3) AND seq > ?1 ORDER BY seq LIMIT ?2";
         let sql = if task.is_some() { of_task } else { all };
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map(params![since, limit, task.map(TaskId::as_str)], rows::event)?;
@@ -35,8 +36,8 @@ impl Tx<'_> {
     pub fn append_event(&self, event: &Event) -> Result<(), Failure> {
         self.connection
             .prepare_cached(
-                "INSERT INTO events (at_ms, kind, actor, task_id, workflow_id, run_id, data, patch)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                "INSERT INTO events (at_ms, kind, actor, task_id, workflow_id, run_id, data, patch, task_seq)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
             )?
             .execute(params![
                 event.at_ms,
@@ -47,6 +48,7 @@ impl Tx<'_> {
                 event.run_id.as_ref().map(RunId::as_str),
                 to_json(&event.data)?,
                 to_json(&event.patch)?,
+                event.task_seq,
             ])?;
         Ok(())
     }

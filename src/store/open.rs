@@ -64,6 +64,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| StoreError::from(e).at(path))?;
     connection.busy_timeout(Duration::from_secs(10)).map_err(|e| StoreError::from(e).at(path))?;
+    stable_plans(&connection).map_err(|e| StoreError::from(e).at(path))?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.execute_batch("PRAGMA mmap_size = 268435456;").map_err(|e| StoreError::from(e).at(path))?;
     Ok(connection)
@@ -71,6 +72,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(Duration::from_secs(10))?;
+    stable_plans(connection)?;
     connection.set_prepared_statement_cache_capacity(128);
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     if mode != "wal" {
@@ -78,6 +80,11 @@ fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     }
     connection
         .execute_batch("PRAGMA foreign_keys = ON; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY;")
+}
+
+/// Bound values don't change a plan: without this, statements over partial indexes are prepared anew at each use.
+fn stable_plans(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(rusqlite::config::DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true).map(|_| ())
 }
 
 /// Can only change between transactions.

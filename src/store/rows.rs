@@ -47,7 +47,8 @@ macro_rules! task_columns {
          tasks.review_required, tasks.worktree, tasks.worktree_state, tasks.metadata, tasks.version, tasks.epoch, \
          tasks.current_run_id, tasks.timeout_seconds, tasks.deadline_ms, tasks.not_before_ms, \
          tasks.open_predecessors, tasks.held, tasks.run_next, tasks.since_ms, tasks.created_at_ms, \
-         tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms"
+         tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms, \
+         tasks.time_left_ms"
     };
 }
 pub(super) use task_columns;
@@ -99,6 +100,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         started_at_ms: row.get(41)?,
         finished_at_ms: row.get(42)?,
         archived_at_ms: row.get(43)?,
+        time_left_ms: row.get(44)?,
     })
 }
 
@@ -196,7 +198,7 @@ pub(super) fn workflow(row: &Row<'_>) -> rusqlite::Result<Workflow> {
     })
 }
 
-/// An event from a row `seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch`.
+/// An event from a row `seq, at_ms, kind, actor, task_id, workflow_id, run_id, data, patch, task_seq`.
 pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
     Ok(Event {
         seq: row.get(0)?,
@@ -208,5 +210,6 @@ pub(super) fn event(row: &Row<'_>) -> rusqlite::Result<Event> {
         run_id: row.get::<_, Option<String>>(6)?.map(RunId),
         data: json(row, 7)?,
         patch: json(row, 8)?,
+        task_seq: row.get(9)?,
     })
 }

@@ -179,22 +179,25 @@ impl View<'_> {
         Ok(Page { items, next_cursor })
     }
 
-    /// The lanes that have something ready, in order.
+    /// The lanes that have something ready, in order: one seek for each.
     pub fn ready_lanes(&self) -> Result<Vec<String>, Failure> {
-        let mut lanes: Vec<String> = Vec::new();
         let mut statement = self.connection.prepare_cached(
             "SELECT lane FROM tasks INDEXED BY tasks_ready
              WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane >= ?1 AND (?2 OR lane > ?1)
-             ORDER BY lane LIMIT 1",
+               AND not_before_ms IS NULL AND archived_at_ms IS NULL ORDER BY lane LIMIT 1",
         )?;
-        loop {
-            let (from, first) = lanes.last().map_or(("", true), |lane| (lane.as_str(), false));
-            match statement.query_row(params![from, first], |row| row.get::<_, String>(0)).optional()? {
-                Some(lane) => lanes.push(lane),
-                None => return Ok(lanes),
-            }
+        let mut after = self.connection.prepare_cached(
+            "SELECT lane FROM tasks INDEXED BY tasks_ready
+             WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
+               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane > ?1 ORDER BY lane LIMIT 1",
+        )?;
+        let mut lanes = Vec::new();
+        let mut found: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
+        while let Some(lane) = found {
+            found = after.query_row([&lane], |row| row.get(0)).optional()?;
+            lanes.push(lane);
         }
+        Ok(lanes)
     }
 
     /// The next task of a lane: at the head by a person's wish, then priority, age, number (G4). Costs the same
@@ -394,12 +397,12 @@ const COLUMNS: &str = "
   INSERT INTO tasks (seq, id, workflow_id, step_id, parent_task_id, board_id, title, description, status, priority,
     labels, assignee, source, created_by, session_id, blocked_reason, review_summary, result, error, retry_count,
     max_retries, retry_max, dispatch, executor, lane, review_required, worktree, worktree_state, metadata, version,
-    epoch, current_run_id, timeout_seconds, deadline_ms, not_before_ms, open_predecessors, held, run_next, since_ms,
+    epoch, current_run_id, timeout_seconds, deadline_ms, time_left_ms, not_before_ms, open_predecessors, held, run_next, since_ms,
     created_at_ms, updated_at_ms, queued_at_ms, started_at_ms, finished_at_ms, archived_at_ms)
   VALUES (:seq, :id, :workflow_id, :step_id, :parent_task_id, :board_id, :title, :description, :status, :priority,
     :labels, :assignee, :source, :created_by, :session_id, :blocked_reason, :review_summary, :result, :error,
     :retry_count, :max_retries, :retry_max, :dispatch, :executor, :lane, :review_required, :worktree,
-    :worktree_state, :metadata, :version, :epoch, :current_run_id, :timeout_seconds, :deadline_ms, :not_before_ms,
+    :worktree_state, :metadata, :version, :epoch, :current_run_id, :timeout_seconds, :deadline_ms, :time_left_ms, :not_before_ms,
     :open_predecessors, :held, :run_next, :since_ms, :created_at_ms, :updated_at_ms, :queued_at_ms, :started_at_ms,
     :finished_at_ms, :archived_at_ms)";
 
@@ -411,11 +414,50 @@ const UPDATE: &str = "
     retry_max = :retry_max, dispatch = :dispatch, executor = :executor, lane = :lane,
     review_required = :review_required, worktree = :worktree, worktree_state = :worktree_state,
     metadata = :metadata, version = :version, epoch = :epoch, current_run_id = :current_run_id,
-    timeout_seconds = :timeout_seconds, deadline_ms = :deadline_ms, not_before_ms = :not_before_ms,
+    timeout_seconds = :timeout_seconds, deadline_ms = :deadline_ms, time_left_ms = :time_left_ms, not_before_ms = :not_before_ms,
     open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
     updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
     finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
   WHERE seq = :seq AND version = :loaded_version";
+
+/// The fields that most steps change; none of them is JSON.
+const NARROW: &[&str] = &[
+    "status",
+    "session_id",
+    "blocked_reason",
+    "result",
+    "error",
+    "retry_count",
+    "version",
+    "epoch",
+    "current_run_id",
+    "deadline_ms",
+    "time_left_ms",
+    "not_before_ms",
+    "open_predecessors",
+    "held",
+    "run_next",
+    "since_ms",
+    "updated_at_ms",
+    "queued_at_ms",
+    "started_at_ms",
+    "finished_at_ms",
+    "archived_at_ms",
+];
+
+const UPDATE_NARROW: &str = "
+  UPDATE tasks SET status = :status, session_id = :session_id, blocked_reason = :blocked_reason, result = :result,
+    error = :error, retry_count = :retry_count, version = :version, epoch = :epoch,
+    current_run_id = :current_run_id, deadline_ms = :deadline_ms, time_left_ms = :time_left_ms, not_before_ms = :not_before_ms,
+    open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
+    updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
+    finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
+  WHERE seq = :seq AND version = :loaded_version";
+
+/// Whether a change of these fields is one of the usual steps.
+pub(crate) fn is_narrow<'f>(mut fields: impl Iterator<Item = &'f String>) -> bool {
+    fields.all(|field| NARROW.contains(&field.as_str()))
+}
 
 impl Tx<'_> {
     /// Writes a new task.
@@ -436,7 +478,7 @@ impl Tx<'_> {
             ":worktree": task.worktree, ":worktree_state": task.worktree_state, ":metadata": metadata,
             ":version": task.version, ":epoch": task.epoch,
             ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
-            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms,
+            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms,
             ":not_before_ms": task.not_before_ms, ":open_predecessors": task.open_predecessors,
             ":held": task.held, ":run_next": task.run_next, ":since_ms": task.since_ms,
             ":created_at_ms": task.created_at_ms, ":updated_at_ms": task.updated_at_ms,
@@ -446,11 +488,45 @@ impl Tx<'_> {
         Ok(())
     }
 
-    /// Writes a task over the version it was loaded with.
-    pub fn update_task(&self, task: &Task, loaded_version: i64) -> Result<(), Failure> {
+    /// Writes the fields of a task that changed over the version it was loaded with.
+    pub fn update_task<'f>(
+        &self,
+        task: &Task,
+        loaded_version: i64,
+        changed: impl Iterator<Item = &'f String>,
+    ) -> Result<(), Failure> {
+        let written = match is_narrow(changed) {
+            true => self.update_narrow(task, loaded_version)?,
+            false => self.update_whole(task, loaded_version)?,
+        };
+        match written {
+            1 => Ok(()),
+            _ => Err(StoreError::Row(format!(
+                "task #{} changed while this was decided; nothing was written, try again",
+                task.seq
+            ))
+            .into()),
+        }
+    }
+
+    fn update_narrow(&self, task: &Task, loaded_version: i64) -> Result<usize, Failure> {
+        Ok(self.connection.prepare_cached(UPDATE_NARROW)?.execute(named_params! {
+            ":seq": task.seq, ":loaded_version": loaded_version, ":status": task.status.as_str(),
+            ":session_id": task.session_id, ":blocked_reason": task.blocked_reason, ":result": task.result,
+            ":error": task.error, ":retry_count": task.retry_count, ":version": task.version,
+            ":epoch": task.epoch, ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
+            ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms, ":not_before_ms": task.not_before_ms,
+            ":open_predecessors": task.open_predecessors, ":held": task.held, ":run_next": task.run_next,
+            ":since_ms": task.since_ms, ":updated_at_ms": task.updated_at_ms,
+            ":queued_at_ms": task.queued_at_ms, ":started_at_ms": task.started_at_ms,
+            ":finished_at_ms": task.finished_at_ms, ":archived_at_ms": task.archived_at_ms,
+        })?)
+    }
+
+    fn update_whole(&self, task: &Task, loaded_version: i64) -> Result<usize, Failure> {
         let (labels, metadata) = (to_json(&task.labels)?, to_json(&task.metadata)?);
         let executor = task.executor.as_ref().map(to_json).transpose()?;
-        let changed = self.connection.prepare_cached(UPDATE)?.execute(named_params! {
+        Ok(self.connection.prepare_cached(UPDATE)?.execute(named_params! {
             ":seq": task.seq, ":loaded_version": loaded_version,
             ":parent_task_id": task.parent_task_id.as_ref().map(TaskId::as_str), ":board_id": task.board_id,
             ":title": task.title, ":description": task.description, ":status": task.status.as_str(),
@@ -462,21 +538,13 @@ impl Tx<'_> {
             ":review_required": task.review_required, ":worktree": task.worktree,
             ":worktree_state": task.worktree_state, ":metadata": metadata, ":version": task.version,
             ":epoch": task.epoch, ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
-            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms,
+            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms,
             ":not_before_ms": task.not_before_ms, ":open_predecessors": task.open_predecessors,
             ":held": task.held, ":run_next": task.run_next, ":since_ms": task.since_ms,
             ":updated_at_ms": task.updated_at_ms, ":queued_at_ms": task.queued_at_ms,
             ":started_at_ms": task.started_at_ms, ":finished_at_ms": task.finished_at_ms,
             ":archived_at_ms": task.archived_at_ms,
-        })?;
-        match changed {
-            1 => Ok(()),
-            _ => Err(StoreError::Row(format!(
-                "task #{} changed while this was decided; nothing was written, try again",
-                task.seq
-            ))
-            .into()),
-        }
+        })?)
     }
 
     /// Notes that `task` needs `on`; false where that was known.

@@ -36,7 +36,18 @@ struct Inner {
 /// committed.
 struct Job {
     work: Box<dyn FnOnce(&Tx<'_>) -> Settled + Send>,
-    relaxed: bool,
+    manner: Manner,
+}
+
+/// How a job is committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    /// Synced, and everybody hears.
+    Told,
+    /// Synced, and everybody hears but this process's own dispatcher, whose work it is.
+    Quiet,
+    /// Not synced, and nobody hears.
+    Relaxed,
 }
 
 /// The command ran; the callback hands the answer to whoever waits, once the commit's fate is known.
@@ -120,7 +131,15 @@ impl Store {
         &self,
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
-        self.submit(false, work)
+        self.submit(Manner::Told, work)
+    }
+
+    /// As [`Store::write`], for this process's dispatcher, which needs no telling of its own work.
+    pub fn write_quietly<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<R, Failure> {
+        self.submit(Manner::Quiet, work)
     }
 
     /// As [`Store::write`], but a power cut may take it back: for lease renewals, which are worth no sync.
@@ -128,12 +147,12 @@ impl Store {
         &self,
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
-        self.submit(true, work)
+        self.submit(Manner::Relaxed, work)
     }
 
     fn submit<R: Send + 'static>(
         &self,
-        relaxed: bool,
+        manner: Manner,
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
         let (answer, answered) = sync_channel::<Result<R, Failure>>(1);
@@ -152,7 +171,7 @@ impl Store {
                 }),
             }
         });
-        self.queue()?.send(Job { work, relaxed }).map_err(|_| StoreError::Closed)?;
+        self.queue()?.send(Job { work, manner }).map_err(|_| StoreError::Closed)?;
         let answer = answered.recv().map_err(|_| StoreError::Closed)?;
         answer.map_err(|failure| failure.at(&self.inner.path))
     }
@@ -239,11 +258,11 @@ impl Writer {
                     Err(_) => return,
                 },
             };
-            let relaxed = first.relaxed;
+            let relaxed = first.manner == Manner::Relaxed;
             let mut group = vec![first];
             while group.len() < GROUP_LIMIT {
                 match self.jobs.try_recv() {
-                    Ok(job) if job.relaxed == relaxed => group.push(job),
+                    Ok(job) if (job.manner == Manner::Relaxed) == relaxed => group.push(job),
                     Ok(job) => {
                         waiting = Some(job);
                         break;
@@ -256,6 +275,7 @@ impl Writer {
     }
 
     fn commit(&self, group: Vec<Job>, relaxed: bool) {
+        let told = group.iter().any(|job| job.manner == Manner::Told);
         let relax = relaxed && self.options.durability == Durability::Full;
         let mut settled = Vec::with_capacity(group.len());
         let outcome = self.transaction(group, relax, &mut settled);
@@ -265,7 +285,7 @@ impl Writer {
         }
         let kept = settled.iter().any(|s| s.keep);
         if outcome.is_ok() && kept && !relaxed {
-            self.bell.ring();
+            self.bell.ring(told);
         }
         let fault = outcome.err();
         for one in settled {

@@ -16,7 +16,7 @@ use super::event::{Effect, Event};
 use super::input::{Incoming, Input, TtyInput};
 use super::keymap::{Keymap, KeymapError};
 use super::outside::{DispatcherControl, Outside};
-use super::terminal::{self, Host, Tty};
+use super::terminal::{self, Background, Host, Tty};
 use super::theme::{Theme, ThemeChoice, ThemeError};
 use super::update::{next_wake, read, update};
 use super::view;
@@ -108,7 +108,11 @@ pub fn run(engine: Engine, options: Options) -> Result<Exit, BoardError> {
         return Err(BoardError::NoTerminal);
     }
     let keymap = Keymap::read(options.keymap.as_deref())?;
-    let light = options.color && options.theme == ThemeChoice::Auto && terminal::is_light();
+    let background = match options.color && options.theme == ThemeChoice::Auto {
+        true => terminal::background(),
+        false => Background::Dark,
+    };
+    let light = background == Background::Light;
     let theme = Theme::choose(&options.theme, options.color, terminal::depth(), light)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
@@ -121,7 +125,7 @@ pub fn run(engine: Engine, options: Options) -> Result<Exit, BoardError> {
         app.zone = jiff::tz::TimeZone::system();
         let outside = Outside::new(engine.clone(), options.actor, options.dispatcher, send.clone())?;
         let clock = engine.clone();
-        let input = TtyInput::new()?;
+        let input = TtyInput::new(background == Background::Late)?;
         let mut session =
             Session::new(app, terminal, host, input, outside, inbox, engine.changes(), move || clock.now());
         loop {

@@ -19,9 +19,8 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::event::Event;
 use super::theme::Depth;
 
-/// How long the terminal has to say whether its background is light, here and over a network. An answer that came
-/// later would be read as keys.
-const BACKGROUND_PATIENCE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(1));
+/// How long the terminal has to say whether its background is light.
+const BACKGROUND_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What the loop asks of the terminal besides drawing.
 pub trait Host {
@@ -189,10 +188,25 @@ pub fn depth() -> Depth {
     }
 }
 
-/// Whether the terminal's background is light. Asked before the terminal is taken over.
-pub fn is_light() -> bool {
-    let mut options = terminal_colorsaurus::QueryOptions::default();
-    let far = std::env::var_os("SSH_CONNECTION").is_some();
-    options.timeout = if far { BACKGROUND_PATIENCE.1 } else { BACKGROUND_PATIENCE.0 };
-    matches!(terminal_colorsaurus::theme_mode(options), Ok(terminal_colorsaurus::ThemeMode::Light))
+/// What the terminal says about its background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Background {
+    /// Light.
+    Light,
+    /// Dark, or it does not say.
+    Dark,
+    /// It has not answered in time: the answer may still come, and would be read as keys.
+    Late,
+}
+
+/// Asks the terminal for its background. To be done before the terminal is taken over.
+pub fn background() -> Background {
+    use terminal_colorsaurus::{Error, QueryOptions, ThemeMode, theme_mode};
+    let mut options = QueryOptions::default();
+    options.timeout = BACKGROUND_PATIENCE;
+    match theme_mode(options) {
+        Ok(ThemeMode::Light) => Background::Light,
+        Err(Error::Timeout(_)) => Background::Late,
+        Ok(ThemeMode::Dark) | Err(_) => Background::Dark,
+    }
 }

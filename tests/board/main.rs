@@ -5,7 +5,6 @@
 
 mod keys;
 mod loops;
-
 mod pty;
 mod sample;
 mod screen;
