@@ -40,7 +40,10 @@ impl Act<'_, '_> {
                 self.refuse_waiting(task)?;
                 self.begin_manual(ledger)
             }
-            (status, _) => Err(Refusal::illegal_transition(task.seq, status, TaskStatus::Queued).into()),
+            (status, _) => {
+                let to = TaskStatus::Queued;
+                Err(Refusal::wrong_verb(task.seq, "start", TaskStatus::Pending, status, to).into())
+            }
         }
     }
 
@@ -61,13 +64,18 @@ impl Act<'_, '_> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
         if !matches!(task.status, TaskStatus::Pending | TaskStatus::Queued) {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
+            let (wanted, to) = (TaskStatus::Pending, TaskStatus::Queued);
+            return Err(Refusal::wrong_verb(task.seq, "start", wanted, task.status, to).into());
         }
         self.refuse_waiting(task)?;
         if task.held {
             return Err(Refusal::state(
                 "workflow_paused",
-                format!("task #{} belongs to a paused workflow; resume that first", task.seq),
+                format!(
+                    "task #{} belongs to a paused workflow; `andon workflow resume {}` lets it go on",
+                    task.seq,
+                    task.workflow_id.as_ref().map_or("ID", |id| id.as_str())
+                ),
             )
             .into());
         }
@@ -289,7 +297,8 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "closing",
                 format!(
-                    "task #{seq} is being stopped already ({already}); it settles when its processes are gone"
+                    "task #{seq} is being stopped already ({already}) and settles when its processes are gone; \
+                     `andon wait {seq}` waits for that, `andon cancel {seq}` has the last word"
                 ),
             )
             .into());
@@ -312,9 +321,7 @@ impl Act<'_, '_> {
     pub(super) fn retry(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Failed {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "retry", TaskStatus::Failed, TaskStatus::Queued)?;
         if let Some(id) = task.workflow_id.clone() {
             let seq = task.seq;
             let workflow = self.workflow(&id)?;
@@ -356,9 +363,7 @@ impl Act<'_, '_> {
     pub(super) fn unblock(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Blocked {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "unblock", TaskStatus::Blocked, TaskStatus::Queued)?;
         self.close_question(task, WaitState::Superseded)?;
         if let Some(run) = self.tx.active_run(task.seq)? {
             self.unpark(&mut ledger, run, EventKind::Unblocked)?;
@@ -408,9 +413,7 @@ impl Act<'_, '_> {
     pub(super) fn resume(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Suspended {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "resume", TaskStatus::Suspended, TaskStatus::Queued)?;
         self.requeue(&mut ledger, EventKind::Resumed, run_next)?;
         self.save(ledger)
     }
@@ -419,9 +422,7 @@ impl Act<'_, '_> {
         self.only_operator("approving work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Success).into());
-        }
+        refuse_unless(task, "approve", TaskStatus::Review, TaskStatus::Success)?;
         ledger.step(
             TaskStatus::Success,
             EventKind::Succeeded,
@@ -438,9 +439,7 @@ impl Act<'_, '_> {
         self.only_operator("rejecting work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "reject", TaskStatus::Review, TaskStatus::Queued)?;
         let feedback = text::limited("feedback", feedback.as_deref().unwrap_or("").trim(), TEXT_LIMIT)?;
         let now = self.now;
         let data = data([("feedback", json!(feedback))]);
@@ -525,5 +524,13 @@ impl Act<'_, '_> {
             },
             _ => Ok(()),
         }
+    }
+}
+
+/// A verb that takes a task out of one status is refused for any other.
+fn refuse_unless(task: &Task, verb: &str, wanted: TaskStatus, to: TaskStatus) -> Result<(), Refusal> {
+    match task.status == wanted {
+        true => Ok(()),
+        false => Err(Refusal::wrong_verb(task.seq, verb, wanted, task.status, to)),
     }
 }

@@ -108,6 +108,28 @@ fn the_log_of_a_running_card_is_live_and_its_history_is_in_words() {
 }
 
 #[test]
+fn a_log_over_its_cap_says_what_was_dropped_between_its_head_and_its_tail() {
+    let mut table = Table::dispatching();
+    let task = table.card("Flood", "hold", true);
+    table.until("RUNNING ─");
+    let run = table.engine.task_view(&full(&task)).unwrap().runs[0].id.clone();
+    let mut log = andon::process::log::Writer::new(table.engine.log_path(&run), 100_000);
+    let lines =
+        |numbers: std::ops::Range<u32>| -> String { numbers.map(|n| format!("line {n:06}\n")).collect() };
+    log.write(lines(0..20_000).as_bytes()).unwrap();
+    table.press("<enter>2");
+    table.until("line 019999");
+    table.until("KiB dropped");
+    table.press("g");
+    table.until("line 000000");
+    let gap = table.session.app.log.lines.iter().position(|line| line.contains("bytes were dropped here"));
+    assert!(gap.is_some_and(|at| at > 4_000), "{gap:?}");
+    log.write(lines(20_000..40_000).as_bytes()).unwrap();
+    table.press("G");
+    table.until("line 039999");
+}
+
+#[test]
 fn a_running_card_is_suspended_and_resumed_with_one_key() {
     let mut table = Table::dispatching();
     table.card("Hold", "hold", true);
