@@ -188,7 +188,7 @@ impl Act<'_, '_> {
         Ok(workflow.cancel_requested || workflow.counts.swept + workflow.counts.cancelled > 0)
     }
 
-    /// A holder died; what was left of its run is settled (C3).
+    /// A holder died; what was left of its run is settled.
     pub(super) fn recovered(&mut self, id: &RunId, recovery: Recovery) -> Result<(), Failure> {
         self.run = Some(id.clone());
         let Some(run) = self.tx.run(id)? else { return Ok(()) };
