@@ -99,10 +99,10 @@ impl Dispatch {
     }
 
     fn wait(self, signals: &Signals) -> bool {
-        let seen = signals.count();
+        let seen = signals.insisted();
         let end = self.joined();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
-            if signals.count() > seen {
+            if signals.insisted() > seen {
                 self.dispatcher.stop_now();
                 // Killing and proving dead takes a moment; who can't be killed is left to the next dispatcher.
                 return end.recv_timeout(AT_ONCE).is_ok();

@@ -20,6 +20,19 @@ fn one_line_says_when_it_serves_and_a_term_ends_it_cleanly() {
 }
 
 #[test]
+fn a_daemon_whose_log_can_not_be_written_works_on_and_stops_what_it_runs() {
+    let house = House::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut daemon = house.start_with(&["--headless"], full.into());
+    assert!(daemon.line().starts_with("ready "));
+    house.done(ENDLESS);
+    house.until("1", "running");
+    let (code, _) = daemon.terminate();
+    assert_eq!(code, Some(0));
+    assert_eq!(house.status("1"), "suspended");
+}
+
+#[test]
 fn it_can_log_in_json_lines() {
     let house = House::new();
     let (_, log) = house.daemon(&["--log-format", "json"]).terminate();
