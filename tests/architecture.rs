@@ -15,8 +15,9 @@ fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("engine", &["domain", "store"]),
         ("tools", &["domain", "engine", "process"]),
         ("agents", &["domain", "engine", "tools", "process"]),
-        ("tui", &["domain", "engine"]),
-        ("cli", &["domain", "engine", "tools", "agents", "tui"]),
+        // The log of a run is several files with a gap between them; reading it knows of no process.
+        ("tui", &["domain", "engine", "process::log"]),
+        ("cli", &["domain", "engine", "tools", "agents", "tui", "process::log"]),
     ])
 }
 
@@ -72,6 +73,17 @@ fn rooms() -> Vec<(String, PathBuf)> {
     found
 }
 
+/// Whether this line names nothing of `room` but the parts of it that may be seen, such as `process::log`.
+fn only_parts(line: &str, room: &str, may: &[&str]) -> bool {
+    let named = line.matches(&format!("crate::{room}")).count();
+    let seen: usize = may
+        .iter()
+        .filter(|part| part.starts_with(&format!("{room}::")))
+        .map(|part| line.matches(&format!("crate::{part}::")).count())
+        .sum();
+    named > 0 && named == seen
+}
+
 #[test]
 fn imports_go_only_downward() {
     let allowed = may_see();
@@ -89,7 +101,8 @@ fn imports_go_only_downward() {
                     let reaches = text.contains(&format!("crate::{other}::"))
                         || text.contains(&format!("crate::{{{other}"))
                         || text.contains(&format!("use crate::{other};"));
-                    if reaches && *other != room && !may.contains(&other.as_str()) {
+                    let allowed = may.contains(&other.as_str()) || only_parts(&text, other, may);
+                    if reaches && *other != room && !allowed {
                         faults.push(format!("{}:{line}: {room} must not see {other}", file.display()));
                     }
                 }

@@ -1,9 +1,6 @@
 //! `andon log`: the output of a run. Raw bytes into a pipe; on a terminal, text that can only colour itself.
 
 use clap::Args;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 use std::time::Duration;
 
 use super::context::{Context, task_ref};
@@ -11,6 +8,7 @@ use super::error::{CliError, Exit};
 use super::harmless::Harmless;
 use crate::domain::{IdRef, Refusal, Run, RunId, TaskId, TaskStatus};
 use crate::engine::{Engine, TaskView};
+use crate::process::log::Follow;
 
 /// How often a followed log is looked at; output rings no bell.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -40,7 +38,7 @@ pub fn run(context: &mut Context, args: LogArgs) -> Result<Exit, CliError> {
     let mut follower = Follower {
         harmless: context.out.is_terminal().then(|| Harmless::new(context.out.has_color())),
         engine,
-        offset: 0,
+        log: None,
     };
     if !args.follow {
         match first {
@@ -71,7 +69,8 @@ fn numbered(view: &TaskView, number: u32) -> Result<&Run, CliError> {
 struct Follower {
     engine: Engine,
     harmless: Option<Harmless>,
-    offset: u64,
+    /// The log that is read, and of which run it is.
+    log: Option<(RunId, Follow)>,
 }
 
 impl Follower {
@@ -99,7 +98,6 @@ impl Follower {
                     match view.runs.iter().find(|later| later.number > run.number) {
                         Some(later) if !only => {
                             number = Some(later.number);
-                            self.offset = 0;
                             continue;
                         }
                         _ if only || !goes_on(view.task.status) => return Ok(()),
@@ -114,33 +112,23 @@ impl Follower {
         }
     }
 
-    /// Prints what the log has gained.
+    /// Prints what the log of this run has gained.
     fn drain(&mut self, context: &mut Context, run: &RunId) -> Result<(), CliError> {
         let path = self.engine.log_path(run);
-        let Some(mut file) = opened(&path)? else { return Ok(()) };
-        let unreadable = |source| CliError::Unreadable { path: path.clone(), source };
-        // A log that was cut to its cap starts anew.
-        if file.metadata().map_err(unreadable)?.len() < self.offset {
-            self.offset = 0;
+        if self.log.as_ref().is_none_or(|(of, _)| of != run) {
+            self.log = Some((run.clone(), Follow::from_start(path.clone())));
         }
-        file.seek(SeekFrom::Start(self.offset)).map_err(unreadable)?;
-        let mut chunk = vec![0; 64 * 1024];
-        loop {
-            let read = match file.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(unreadable(error)),
-            };
-            self.offset += read as u64;
+        while let Some((_, log)) = &mut self.log {
+            let gained = log.next().map_err(|source| CliError::Unreadable { path: path.clone(), source })?;
+            if gained.is_empty() {
+                return Ok(());
+            }
             match &mut self.harmless {
-                None => context.out.bytes(&chunk[..read])?,
-                Some(harmless) => {
-                    let text = harmless.push(&chunk[..read]);
-                    context.out.bytes(text.as_bytes())?;
-                }
+                None => context.out.bytes(&gained)?,
+                Some(harmless) => context.out.bytes(harmless.push(&gained).as_bytes())?,
             }
         }
+        Ok(())
     }
 
     fn end(&mut self, context: &mut Context) -> Result<(), CliError> {
@@ -157,13 +145,4 @@ impl Follower {
 /// Whether more output may come without a person bringing it about, or after one answers.
 fn goes_on(status: TaskStatus) -> bool {
     matches!(status, TaskStatus::Pending | TaskStatus::Queued | TaskStatus::Running | TaskStatus::Blocked)
-}
-
-/// The log; `None` before its first byte.
-fn opened(path: &Path) -> Result<Option<File>, CliError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(CliError::Unreadable { path: path.to_owned(), source }),
-    }
 }

@@ -1,7 +1,6 @@
 //! Follows a run's output while it is looked at: a thread that reads what was added, and ends when nobody looks.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +10,12 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::event::{Event, LogChunk};
 use crate::domain::RunId;
+use crate::process::log::Follow;
 
 /// How often a log that is looked at is read. There is no notice for a growing file that works everywhere.
 const READ_EVERY: Duration = Duration::from_millis(150);
 /// At most so many bytes of a long log are shown, from its end.
 const SHOWN: u64 = 4 * 1024 * 1024;
-/// How much is handed on at once.
-const PIECE: usize = 256 * 1024;
 
 /// A log that is followed. Dropping it ends that.
 pub struct Follower {
@@ -50,49 +48,37 @@ impl Drop for Follower {
 }
 
 fn follow(run: &RunId, path: &Path, live: bool, ended: &AtomicBool, send: &UnboundedSender<Event>) {
-    let mut at = None;
-    let mut told = false;
-    while !ended.load(Ordering::Relaxed) {
-        let chunk = match read(path, at) {
-            Ok((chunk, next)) => {
-                at = Some(next);
-                chunk
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                LogChunk { first: true, ..LogChunk::default() }
-            }
-            Err(error) => {
-                // The loop may have ended meanwhile.
-                let _ = send.send(Event::Trouble(format!("the log can't be read: {error}")));
-                return;
-            }
-        };
-        let full = chunk.bytes.len() == PIECE;
-        if (!told || !chunk.bytes.is_empty()) && send.send(Event::Log { run: run.clone(), chunk }).is_err() {
-            return;
-        }
-        told = true;
-        match (full, live) {
-            (true, _) => {}
-            (false, true) => std::thread::park_timeout(READ_EVERY),
-            (false, false) => return,
-        }
+    // The loop may have ended meanwhile; then there is nobody to tell.
+    if let Err(error) = hand_on(run, path, live, ended, send) {
+        let _ = send.send(Event::Trouble(format!("the log can't be read: {error}")));
     }
 }
 
-/// Reads what was added after `at`; from the beginning, or near the end of a long log, where nothing was read yet
-/// or the file was made anew.
-fn read(path: &Path, at: Option<u64>) -> io::Result<(LogChunk, u64)> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let first = at.is_none_or(|at| at > length);
-    let from = match at {
-        Some(at) if !first => at,
-        _ => length.saturating_sub(SHOWN),
-    };
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    file.take(PIECE as u64).read_to_end(&mut bytes)?;
-    let next = from + bytes.len() as u64;
-    Ok((LogChunk { bytes, skipped: if first { from } else { 0 }, first }, next))
+/// Hands on the end of the log and then what it gains, until nobody looks or no more can come.
+fn hand_on(
+    run: &RunId,
+    path: &Path,
+    live: bool,
+    ended: &AtomicBool,
+    send: &UnboundedSender<Event>,
+) -> io::Result<()> {
+    let (mut log, skipped) = Follow::from_end(path.to_owned(), SHOWN)?;
+    let mut first = true;
+    while !ended.load(Ordering::Relaxed) {
+        let bytes = log.next()?;
+        let dry = bytes.is_empty();
+        if first || !dry {
+            let chunk = LogChunk { bytes, skipped, first };
+            if send.send(Event::Log { run: run.clone(), chunk }).is_err() {
+                return Ok(());
+            }
+            first = false;
+        }
+        match (dry, live) {
+            (false, _) => {}
+            (true, true) => std::thread::park_timeout(READ_EVERY),
+            (true, false) => return Ok(()),
+        }
+    }
+    Ok(())
 }

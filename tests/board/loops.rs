@@ -108,6 +108,24 @@ fn the_log_of_a_running_card_is_live_and_its_history_is_in_words() {
 }
 
 #[test]
+fn a_log_beyond_its_cap_is_shown_to_its_end() {
+    let mut table = Table::dispatching();
+    let task = table.card("Hold", "hold", true);
+    table.until("RUNNING ─");
+    let run = table.engine.task_view(&full(&task)).unwrap().runs[0].id.clone();
+    let log = table.engine.log_path(&run);
+    table.wait("its first words", |_| log.metadata().is_ok_and(|file| file.len() > 0));
+    std::fs::remove_file(&log).unwrap();
+    let mut writer = andon::process::log::Writer::new(log, 2_000);
+    for line in 0..1_000 {
+        writer.write(format!("line {line}\n").as_bytes()).unwrap();
+    }
+    writer.write(b"the very last\n").unwrap();
+    table.press("<enter>2");
+    table.until("the very last");
+}
+
+#[test]
 fn a_running_card_is_suspended_and_resumed_with_one_key() {
     let mut table = Table::dispatching();
     table.card("Hold", "hold", true);

@@ -31,8 +31,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When a file is there and can't be read.
 pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let end = Pieces::open(path)?.map_or(0, |pieces| pieces.end());
-    let mut follow = Follow::from(path.to_owned(), end.saturating_sub(limit));
+    let (mut follow, _) = Follow::from_end(path.to_owned(), limit)?;
     let mut tail = Vec::new();
     loop {
         let more = follow.next()?;
@@ -67,6 +66,17 @@ impl Follow {
     pub fn from_now(path: PathBuf) -> io::Result<Self> {
         let offset = Pieces::open(&path)?.map_or(0, |pieces| pieces.end());
         Ok(Self::from(path, offset))
+    }
+
+    /// From `limit` bytes before its end at this moment, and how many bytes before that are left out; from the
+    /// first byte where it is not longer.
+    ///
+    /// # Errors
+    /// When a file is there and can't be read.
+    pub fn from_end(path: PathBuf, limit: u64) -> io::Result<(Self, u64)> {
+        let end = Pieces::open(&path)?.map_or(0, |pieces| pieces.end());
+        let offset = end.saturating_sub(limit);
+        Ok((Self::from(path, offset), offset))
     }
 
     fn from(path: PathBuf, offset: u64) -> Self {

@@ -35,7 +35,7 @@ fn state(app: &App, width: usize) -> Line<'static> {
         left.push(span(app, Role::Dim, " · no output"));
     }
     if log.skipped > 0 {
-        left.push(span(app, Role::Lamp, format!(" · {} left out in the middle", size(log.skipped))));
+        left.push(span(app, Role::Lamp, format!(" · the first {} are not shown", size(log.skipped))));
     }
     let right = match log.follow {
         true => "following the end".to_owned(),
