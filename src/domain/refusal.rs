@@ -78,18 +78,27 @@ impl Refusal {
         }
     }
 
-    /// A status change outside the table (E31, E32). Names both states and what is allowed.
+    /// A status change outside the table, or one that this command does not make. Names both states and what is
+    /// allowed, or the command that makes it.
     pub fn illegal_transition(seq: i64, from: TaskStatus, to: TaskStatus) -> Self {
         let allowed: Vec<&str> = from.successors().iter().map(|s| s.as_str()).collect();
-        let next = if allowed.is_empty() {
-            format!("{from} is final; `andon copy {seq}` makes a fresh card with the same content")
-        } else {
-            format!("from {from} it can go to {}", allowed.join(", "))
+        let next = allowed.join(", ");
+        let message = match verb(from, to) {
+            Some(verb) => format!("task #{seq} is {from}; `andon {verb} {seq}` is what takes it to {to}"),
+            None if allowed.is_empty() => format!(
+                "task #{seq} can't go from {from} to {to}: {from} is final; `andon copy {seq}` makes a fresh card \
+                 with the same content"
+            ),
+            None if from.successors().contains(&to) => {
+                format!("task #{seq} is {from}; `andon move {seq} {to}` is what takes it to {to}")
+            }
+            None if from == to => format!("task #{seq} is {from} already: it can go to {next}"),
+            None => format!("task #{seq} can't go from {from} to {to}: from {from} it can go to {next}"),
         };
         Self {
             class: RefusalClass::State,
             code: "illegal_transition",
-            message: format!("task #{seq} can't go from {from} to {to}: {next}"),
+            message,
             detail: json!({ "from": from, "to": to, "allowed": allowed }),
         }
     }
@@ -122,9 +131,42 @@ impl Refusal {
     }
 }
 
+/// The command that makes this change, of those that a person may mistake for each other.
+fn verb(from: TaskStatus, to: TaskStatus) -> Option<&'static str> {
+    use TaskStatus::{Blocked, Failed, Pending, Queued, Review, Success, Suspended};
+    Some(match (from, to) {
+        (Pending, Queued) => "start",
+        (Blocked, Queued) => "unblock",
+        (Suspended, Queued) => "resume",
+        (Failed, Queued) => "retry",
+        (Review, Queued) => "reject",
+        (Review, Success) => "approve",
+        _ => return None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wrong_command_for_an_allowed_move_names_the_right_one() {
+        let said = |from, to| Refusal::illegal_transition(3, from, to).to_string();
+        assert_eq!(
+            said(TaskStatus::Pending, TaskStatus::Queued),
+            "task #3 is pending; `andon start 3` is what takes it to queued"
+        );
+        assert_eq!(
+            said(TaskStatus::Blocked, TaskStatus::Blocked),
+            "task #3 is blocked already: it can go to queued, running, cancelled"
+        );
+        for from in TaskStatus::ALL {
+            for to in from.successors() {
+                let said = said(*from, *to);
+                assert!(!said.contains("can't"), "{said}");
+            }
+        }
+    }
 
     #[test]
     fn an_illegal_move_names_both_states_and_what_is_allowed() {
