@@ -65,6 +65,7 @@ CREATE TABLE tasks (
   current_run_id    TEXT,
   timeout_seconds   INTEGER,
   deadline_ms       INTEGER,
+  time_left_ms      INTEGER,
   not_before_ms     INTEGER,
   open_predecessors INTEGER NOT NULL,
   held              INTEGER NOT NULL,
@@ -194,5 +195,6 @@ CREATE TABLE dispatchers (
   slots         INTEGER NOT NULL,
   draining      INTEGER NOT NULL DEFAULT 0,
   started_at_ms INTEGER NOT NULL,
+  seen_at_ms    INTEGER NOT NULL,
   ended_at_ms   INTEGER
 ) STRICT, WITHOUT ROWID;

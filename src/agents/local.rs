@@ -19,6 +19,10 @@ use crate::engine::{Ending, Executors, LiveRun, Recovery, Report, Reporter, RunS
 use crate::process::inside::RUN_VARIABLE;
 use crate::process::{self, Identity, Launch, LogFile, Proof, Stopper, subreaper};
 
+/// A run that ends within this time never has its process recorded: the write would cost more than the run, and
+/// after a crash the tag in its environment finds it anyway.
+const RECORD_AFTER: Duration = Duration::from_millis(20);
+
 /// The executors of this machine. Made by the process that dispatches, once: from then on it adopts the orphans
 /// of its runs.
 #[derive(Clone)]
@@ -185,8 +189,16 @@ impl Run {
         let launch = self.launch(plan, &mut papers)?;
         let child = launch.spawn_stopped_by(self.live.stopper.clone()).map_err(|error| error.to_string())?;
         let reporter = &self.end.reporter;
-        reporter.report(Report::Started(recorded(child.identity())));
-        let finished = child.finish(|_, _| reporter.touch(now())).await;
+        let process = recorded(child.identity());
+        let finish = child.finish(|_, _| reporter.touch(now()));
+        tokio::pin!(finish);
+        let finished = tokio::select! {
+            finished = &mut finish => finished,
+            () = tokio::time::sleep(RECORD_AFTER) => {
+                reporter.report(Report::Started(process));
+                finish.await
+            }
+        };
         if let Some(error) = &finished.exit.log_error {
             tracing::warn!(run = %self.spec.run, %error, "the log of a run is not complete");
             let fact = (String::from("log_error"), Value::from(error.clone()));

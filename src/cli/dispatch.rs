@@ -29,7 +29,8 @@ pub struct Dispatch {
 pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -> Result<Dispatch, CliError> {
     let registry = super::registry::of(context)?;
     let config = context.config()?;
-    let settings = agent_settings(config);
+    let configuration = context.named_config()?;
+    let settings = Settings { configuration, ..agent_settings(config) };
     let mut options = config.dispatch_options();
     options.only_workflow = only;
     if let Some(parallel) = context.globals.parallel {

@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
 use super::harmless::Harmless;
+use crate::agents::log::Follow;
 use crate::domain::{IdRef, Refusal, Run, RunId, TaskId, TaskStatus};
 use crate::engine::{Engine, TaskView};
-use crate::process::log::Follow;
 
 /// How often a followed log is looked at; output rings no bell.
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
@@ -38,7 +38,7 @@ pub fn run(context: &mut Context, args: LogArgs) -> Result<Exit, CliError> {
     let mut follower = Follower {
         harmless: context.out.is_terminal().then(|| Harmless::new(context.out.has_color())),
         engine,
-        log: None,
+        reading: None,
     };
     if !args.follow {
         match first {
@@ -69,8 +69,8 @@ fn numbered(view: &TaskView, number: u32) -> Result<&Run, CliError> {
 struct Follower {
     engine: Engine,
     harmless: Option<Harmless>,
-    /// The log that is read, and of which run it is.
-    log: Option<(RunId, Follow)>,
+    /// The run whose log is read, and how far.
+    reading: Option<(RunId, Follow)>,
 }
 
 impl Follower {
@@ -112,23 +112,27 @@ impl Follower {
         }
     }
 
-    /// Prints what the log of this run has gained.
+    /// Prints what the log has gained; of a log over its cap the head, a line for what was dropped, the tail.
     fn drain(&mut self, context: &mut Context, run: &RunId) -> Result<(), CliError> {
         let path = self.engine.log_path(run);
-        if self.log.as_ref().is_none_or(|(of, _)| of != run) {
-            self.log = Some((run.clone(), Follow::from_start(path.clone())));
-        }
-        while let Some((_, log)) = &mut self.log {
-            let gained = log.next().map_err(|source| CliError::Unreadable { path: path.clone(), source })?;
-            if gained.is_empty() {
+        let mut log = match self.reading.take() {
+            Some((read, log)) if read == *run => log,
+            _ => Follow::from_start(path.clone()),
+        };
+        loop {
+            let bytes = log.next().map_err(|source| CliError::Unreadable { path: path.clone(), source })?;
+            if bytes.is_empty() {
+                self.reading = Some((run.clone(), log));
                 return Ok(());
             }
             match &mut self.harmless {
-                None => context.out.bytes(&gained)?,
-                Some(harmless) => context.out.bytes(harmless.push(&gained).as_bytes())?,
+                None => context.out.bytes(&bytes)?,
+                Some(harmless) => {
+                    let text = harmless.push(&bytes);
+                    context.out.bytes(text.as_bytes())?;
+                }
             }
         }
-        Ok(())
     }
 
     fn end(&mut self, context: &mut Context) -> Result<(), CliError> {

@@ -32,6 +32,7 @@ mod record;
 mod registry;
 mod run;
 mod scratch;
+mod scripted_agent;
 mod settle;
 mod several;
 mod show;
@@ -121,6 +122,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
         Verb::Completions(args) => completions::run(context, args),
+        Verb::ScriptedAgent(args) => scripted_agent::run(&args),
     }
 }
 

@@ -162,9 +162,9 @@ pub struct StepDefinition {
     /// Labels of its card.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// Whether its work waits for a review.
-    #[serde(default)]
-    pub review_required: bool,
+    /// Whether its work waits for a review; `None` = as its agent is configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review_required: Option<bool>,
     /// The working folder.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cwd: Option<String>,
@@ -452,7 +452,7 @@ impl Reader<'_> {
         step.cwd = self.text_of(fields.get("cwd"), &path("cwd"));
         if let Some(review) = fields.get("review_required") {
             match review.value {
-                NodeValue::Bool(yes) => step.review_required = yes,
+                NodeValue::Bool(yes) => step.review_required = Some(yes),
                 NodeValue::Null => {}
                 _ => self.fault(review.at, path("review_required"), "true or false is wanted"),
             }

@@ -122,12 +122,17 @@ impl Ledger {
                 task.finished_at_ms = Some(at);
                 task.current_run_id = None;
                 task.deadline_ms = None;
+                task.time_left_ms = None;
                 task.not_before_ms = None;
                 task.run_next = false;
             }
-            TaskStatus::Review | TaskStatus::Suspended | TaskStatus::Blocked => {
+            TaskStatus::Review | TaskStatus::Suspended => {
                 task.current_run_id = None;
                 task.deadline_ms = None;
+            }
+            TaskStatus::Blocked => {
+                task.current_run_id = None;
+                task.park_clock(at);
             }
             TaskStatus::Pending => {}
         }

@@ -115,12 +115,14 @@ fn refused(card: &MoveFacts, to: TaskStatus) -> Refusal {
         (TaskStatus::Running, TaskStatus::Review) => Refusal::state(
             "run_is_live",
             format!(
-                "task #{seq} is carried out by its executor, which ends it; you can block, suspend or cancel it"
+                "task #{seq} is carried out by its executor, which ends it; until then it can be blocked, suspended or cancelled"
             ),
         ),
         _ if card.run.as_ref().is_some_and(|run| run.closing_as.is_some()) => Refusal::state(
             "closing",
-            format!("task #{seq} is being stopped already; its status changes when its processes are gone"),
+            format!(
+                "task #{seq} is being stopped already; wait until its processes are gone, then its status changes"
+            ),
         ),
         _ => waits_for(card),
     }
@@ -266,7 +268,8 @@ mod tests {
     fn a_spent_budget_and_an_open_predecessor_say_so() {
         let spent = Card { retry_count: 3, ..card(TaskStatus::Failed) };
         assert_eq!(to(&spent, TaskStatus::Queued).unwrap_err().code, "retries_exhausted");
-        let behind = Predecessor { seq: 2, title: "Build".into(), status: TaskStatus::Running };
+        let behind =
+            Predecessor { id: "t_behind".into(), seq: 2, title: "Build".into(), status: TaskStatus::Running };
         let waiting = Card { predecessors: vec![behind], ..card(TaskStatus::Pending) };
         let refusal = to(&waiting, TaskStatus::Queued).unwrap_err();
         assert!(refusal.to_string().contains("#2 Build (running)"), "{refusal}");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::executor::Executor;
 use super::id::{RunId, TaskId, WorkflowId};
 use super::status::{TaskStatus, wire_enum};
-use super::time::{Millis, rfc3339};
+use super::time::{Millis, SECOND_MS, rfc3339};
 
 /// Who takes a task: the dispatcher, or a person or agent by hand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -120,6 +120,8 @@ task! {
     timeout_seconds: Option<u32> = None,
     /// When the attempt's time is up.
     deadline_ms: Option<Millis> = None,
+    /// What is left of the attempt's time while its clock stands still.
+    time_left_ms: Option<Millis> = None,
     /// Not to be claimed before.
     not_before_ms: Option<Millis> = None,
     /// Predecessors that have not succeeded yet.
@@ -148,6 +150,30 @@ impl Task {
     /// Whether the dispatcher may run it.
     pub fn has_executor(&self) -> bool {
         self.executor.is_some()
+    }
+
+    /// Begins the clock of a new attempt (C4). It runs unless the task waits for a predecessor or is held.
+    pub fn start_clock(&mut self, now: Millis) {
+        self.deadline_ms = None;
+        self.time_left_ms = self.timeout_seconds.map(|seconds| i64::from(seconds) * SECOND_MS);
+        self.run_clock(now);
+    }
+
+    /// Lets the clock of the attempt run on with what is left.
+    pub fn run_clock(&mut self, now: Millis) {
+        if self.open_predecessors == 0
+            && !self.held
+            && let Some(left) = self.time_left_ms.take()
+        {
+            self.deadline_ms = Some(now + left);
+        }
+    }
+
+    /// Stops the clock of the attempt: while a question is open, while the workflow is paused.
+    pub fn park_clock(&mut self, now: Millis) {
+        if let Some(deadline) = self.deadline_ms.take() {
+            self.time_left_ms = Some((deadline - now).max(0));
+        }
     }
 
     /// The queue lane of its executor.

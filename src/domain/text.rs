@@ -41,7 +41,10 @@ pub fn limited(field: &'static str, text: &str, limit: usize) -> Result<String, 
 pub fn word(field: &'static str, text: &str) -> Result<String, Refusal> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Refusal::invalid(field, format!("{field} can't be empty")));
+        return Err(Refusal::invalid(
+            field,
+            format!("{field} can't be empty; give it at least one character"),
+        ));
     }
     limited(field, text, LABEL_LIMIT)
 }
@@ -56,7 +59,10 @@ pub fn labels(given: &[String]) -> Result<Vec<String>, Refusal> {
         }
     }
     if kept.len() > LABELS_LIMIT {
-        return Err(Refusal::invalid("labels", format!("a task has at most {LABELS_LIMIT} labels")));
+        return Err(Refusal::invalid(
+            "labels",
+            format!("a task has at most {LABELS_LIMIT} labels, and these are {}; leave some out", kept.len()),
+        ));
     }
     Ok(kept)
 }

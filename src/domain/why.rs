@@ -259,7 +259,12 @@ mod tests {
         assert_eq!(codes(&card, &busy), ["no_slot"]);
         assert_eq!(codes(&card, &Surroundings::default()), ["no_dispatcher"]);
         card.not_before_ms = Some(5);
-        card.predecessors = vec![Predecessor { seq: 26, title: "Build".into(), status: TaskStatus::Running }];
+        card.predecessors = vec![Predecessor {
+            id: "t_behind".into(),
+            seq: 26,
+            title: "Build".into(),
+            status: TaskStatus::Running,
+        }];
         card.workflow = Some(WorkflowBrief {
             id: WorkflowId::default(),
             name: "release".into(),

@@ -205,7 +205,8 @@ impl<'a, 'c> Act<'a, 'c> {
             return Ok(());
         }
         Err(Refusal::not_allowed(format!(
-            "{what} is for the person at the board; a program inside a run may not do it"
+            "{what} is for the person at the board, and this was called from inside a run; ask them, or call it from \
+             a terminal of your own"
         ))
         .into())
     }

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use super::act::{Act, data};
 use super::core::{Effect, Paths};
 use super::executor::{GivenAnswer, RunSpec};
-use super::tasks::start_clock;
 use crate::domain::template::{self, Part, Reference};
+use crate::domain::time::SECOND_MS;
 use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId};
 use crate::store::Failure;
 
@@ -21,17 +21,25 @@ impl Act<'_, '_> {
         slots: u32,
         only: Option<&WorkflowId>,
     ) -> Result<(), Failure> {
+        let last_seen = self.tx.dispatcher_last_seen()?;
         self.tx.begin_dispatcher(dispatcher, pid, slots, self.now)?;
         for run in self.tx.orphaned_runs(dispatcher)? {
             self.effects.push(Effect::Recover { run: run.id, process: run.process });
         }
-        if only.is_none() {
-            let now = self.now;
-            for task in self.tx.queued_with_deadline()? {
-                let mut ledger = Ledger::open(task);
-                ledger.edit(EventKind::Edited, Map::new(), now, |t| start_clock(t, now));
-                self.save(ledger)?;
+        // The clocks of what waits stood still while nobody dispatched.
+        let now = self.now;
+        for task in self.tx.queued_with_deadline()? {
+            if only.is_some() && task.workflow_id.as_ref() != only {
+                continue;
             }
+            let mut ledger = Ledger::open(task);
+            ledger.edit(EventKind::Edited, Map::new(), now, |t| {
+                let whole = t.timeout_seconds.map_or(i64::MAX, |seconds| i64::from(seconds) * SECOND_MS);
+                t.park_clock(last_seen);
+                t.time_left_ms = t.time_left_ms.map(|left| left.min(whole));
+                t.run_clock(now);
+            });
+            self.save(ledger)?;
         }
         Ok(())
     }
@@ -142,7 +150,13 @@ impl Act<'_, '_> {
 
     fn spec(&self, task: &Task, run: &Run, paths: &Paths) -> Result<RunSpec, Failure> {
         let executor = task.executor.clone().ok_or_else(|| {
-            crate::domain::Refusal::state("no_executor", format!("task #{} has nothing to run", task.seq))
+            crate::domain::Refusal::state(
+                "no_executor",
+                format!(
+                    "task #{} has nothing to run; `andon edit {}` gives it a command",
+                    task.seq, task.seq
+                ),
+            )
         })?;
         // The first run of a task has asked nothing yet.
         let undelivered = if run.number > 1 { self.tx.undelivered_answer(task.seq)? } else { None };

@@ -42,7 +42,7 @@ pub struct NewTask {
     pub not_before_ms: Option<Millis>,
     /// Whether it wants a worktree.
     pub worktree: bool,
-    /// Whether its work waits for a review; `None` = the default.
+    /// Whether its work waits for a review; `None` = as its agent is configured, and yes for a worktree.
     pub review_required: Option<bool>,
     /// Free data.
     pub metadata: Map<String, Value>,

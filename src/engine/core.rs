@@ -10,7 +10,7 @@ use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
 use crate::domain::time::Millis;
-use crate::domain::{Actor, ProcessIdentity, Refusal, RunId, WorkflowId};
+use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx};
 
 /// What happens to a run whose holder died, where no automatic retry is left (C3).
@@ -37,11 +37,26 @@ pub struct Policy {
     pub tools: Vec<String>,
     /// The configured agents; `None` where they are not known.
     pub agents: Option<Vec<String>>,
+    /// Those of them whose work waits for a review, unless a card says otherwise.
+    pub reviewed_agents: Vec<String>,
+}
+
+impl Policy {
+    /// Whether what this carries out waits for a review, where nobody says.
+    pub fn is_reviewed(&self, executor: Option<&Executor>) -> bool {
+        executor.is_some_and(|executor| self.reviewed_agents.iter().any(|name| name == executor.lane()))
+    }
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Policy { lease_ms: 30_000, on_lost: OnLost::Ask, tools: Vec::new(), agents: None }
+        Policy {
+            lease_ms: 30_000,
+            on_lost: OnLost::Ask,
+            tools: Vec::new(),
+            agents: None,
+            reviewed_agents: Vec::new(),
+        }
     }
 }
 
@@ -260,8 +275,9 @@ impl Act<'_, '_> {
         Ok(Some(Refusal::state(
             "late_result",
             format!(
-                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history",
-                target.seq
+                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history \
+                 (andon show {}), and the newest run has the word",
+                target.seq, target.seq
             ),
         )))
     }
@@ -312,9 +328,11 @@ impl Act<'_, '_> {
             Command::CreateBoard { name } => {
                 let name = crate::domain::text::word("board", &name)?;
                 if !self.tx.ensure_board(&name, self.now)? {
-                    return Err(
-                        Refusal::state("board_exists", format!("board `{name}` exists already")).into()
-                    );
+                    return Err(Refusal::state(
+                        "board_exists",
+                        format!("board `{name}` exists already; `--board {name}` shows it"),
+                    )
+                    .into());
                 }
                 self.note(
                     crate::domain::EventKind::BoardChanged,

@@ -21,8 +21,6 @@ use crate::store::{Failure, StoreError};
 const TRY_EVERY: Duration = Duration::from_millis(250);
 /// The safety net: a look at least so often, whatever was heard.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
-/// A run that ends within this time never has its process recorded; the tag in its environment finds it anyway.
-const RECORD_AFTER: Duration = Duration::from_millis(20);
 
 /// How to dispatch.
 #[derive(Debug, Clone)]
@@ -97,7 +95,6 @@ impl Dispatcher {
             stopping: None,
             wake_at: None,
             looked: Instant::now(),
-            started: HashMap::new(),
             stop_later: HashMap::new(),
             recovering: 0,
             again: Vec::new(),
@@ -179,8 +176,6 @@ struct Shell {
     wake_at: Option<Millis>,
     /// When it last looked for everything.
     looked: Instant,
-    /// Processes that are not recorded yet.
-    started: HashMap<RunId, (i64, Report, Instant)>,
     /// Runs that asked to be ended, and are given time to end by themselves.
     stop_later: HashMap<RunId, Instant>,
     recovering: usize,
@@ -288,9 +283,6 @@ impl Shell {
             patience =
                 patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
         }
-        if !self.started.is_empty() {
-            patience = patience.min(RECORD_AFTER);
-        }
         if let Some(at) = self.stop_later.values().min() {
             patience = patience.min(at.saturating_duration_since(Instant::now()));
         }
@@ -310,12 +302,8 @@ impl Shell {
         let mut asked = timed || self.looked.elapsed() >= LOOK_EVERY;
         for message in messages {
             match message {
-                Message::Report { run, epoch, report: report @ Report::Started(_) } => {
-                    self.started.insert(run, (epoch, report, Instant::now()));
-                }
                 Message::Report { run, epoch, report } => {
                     if matches!(report, Report::Ended(_)) {
-                        self.started.remove(&run);
                         self.stop_later.remove(&run);
                         lock(&self.live).remove(&run);
                     }
@@ -341,7 +329,6 @@ impl Shell {
                 }
             }
         }
-        self.record_started(&mut inputs);
         self.stop_due();
         if asked {
             self.looked = Instant::now();
@@ -359,20 +346,6 @@ impl Shell {
             let told = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, None));
             if let Err(error) = told {
                 tracing::warn!(%error, "draining was not recorded");
-            }
-        }
-    }
-
-    fn record_started(&mut self, inputs: &mut Vec<Input>) {
-        let old: Vec<RunId> = self
-            .started
-            .iter()
-            .filter(|(_, (_, _, since))| since.elapsed() >= RECORD_AFTER || !inputs.is_empty())
-            .map(|(run, _)| run.clone())
-            .collect();
-        for run in old {
-            if let Some((epoch, report, _)) = self.started.remove(&run) {
-                inputs.push(Input::Report { run, epoch, report });
             }
         }
     }
@@ -544,7 +517,11 @@ impl Drop for Lease {
 fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
     let runs: Vec<(RunId, Millis)> =
         lock(live).iter().map(|(run, l)| (run.clone(), l.reporter.active_at_ms())).collect();
-    if runs.is_empty() {
+    let now = engine.now();
+    // Nothing to vouch for, and no clock that must know when this dispatcher was last alive.
+    let idle = runs.is_empty()
+        && engine.inner.store.read(|view| Ok(view.overdue(now)?.1.is_none())).unwrap_or(false);
+    if idle {
         return;
     }
     let until = engine.now() + engine.inner.core.policy().lease_ms;
@@ -553,6 +530,7 @@ fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
         for (run, active) in runs {
             tx.renew_lease(&run, &id, until, active)?;
         }
+        tx.see_dispatcher(&id, now)?;
         Ok(())
     });
     if let Err(error) = renewed {

@@ -95,7 +95,7 @@ impl Ending {
 /// What a run tells the engine while it goes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// Its process runs.
+    /// Its process runs. Told only of a run that lasts: the record serves recovery, and what has ended needs none.
     Started(ProcessIdentity),
     /// It asks a person. The executor then ends with outcome PARKED; the answer comes with the next run.
     Asked {

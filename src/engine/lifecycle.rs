@@ -6,7 +6,6 @@ use serde_json::{Map, json};
 use super::act::{Act, data, is_swept};
 use super::command::Outcome;
 use super::settle::End;
-use super::tasks::start_clock;
 use crate::domain::moves::{self, Verb};
 use crate::domain::text::{self, TEXT_LIMIT};
 use crate::domain::{
@@ -41,7 +40,10 @@ impl Act<'_, '_> {
                 self.refuse_waiting(task)?;
                 self.begin_manual(ledger)
             }
-            (status, _) => Err(Refusal::illegal_transition(task.seq, status, TaskStatus::Queued).into()),
+            (status, _) => {
+                let to = TaskStatus::Queued;
+                Err(Refusal::wrong_verb(task.seq, "start", TaskStatus::Pending, status, to).into())
+            }
         }
     }
 
@@ -62,13 +64,18 @@ impl Act<'_, '_> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
         if !matches!(task.status, TaskStatus::Pending | TaskStatus::Queued) {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
+            let (wanted, to) = (TaskStatus::Pending, TaskStatus::Queued);
+            return Err(Refusal::wrong_verb(task.seq, "start", wanted, task.status, to).into());
         }
         self.refuse_waiting(task)?;
         if task.held {
             return Err(Refusal::state(
                 "workflow_paused",
-                format!("task #{} belongs to a paused workflow; resume that first", task.seq),
+                format!(
+                    "task #{} belongs to a paused workflow; `andon workflow resume {}` lets it go on",
+                    task.seq,
+                    task.workflow_id.as_ref().map_or("ID", |id| id.as_str())
+                ),
             )
             .into());
         }
@@ -103,7 +110,7 @@ impl Act<'_, '_> {
     /// PENDING → QUEUED.
     pub(super) fn queue_step(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
         let now = self.now;
-        Ok(ledger.step(TaskStatus::Queued, EventKind::Queued, Map::new(), now, |t| start_clock(t, now))?)
+        Ok(ledger.step(TaskStatus::Queued, EventKind::Queued, Map::new(), now, |t| t.start_clock(now))?)
     }
 
     /// → RUNNING by hand: a run without process, lease or slot, which belongs to the caller.
@@ -129,6 +136,7 @@ impl Act<'_, '_> {
             t.session_id.clone_from(&run.session_id);
             if manual {
                 t.deadline_ms = None;
+                t.time_left_ms = None;
             }
         })?)
     }
@@ -289,7 +297,8 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "closing",
                 format!(
-                    "task #{seq} is being stopped already ({already}); it settles when its processes are gone"
+                    "task #{seq} is being stopped already ({already}) and settles when its processes are gone; \
+                     `andon wait {seq}` waits for that, `andon cancel {seq}` has the last word"
                 ),
             )
             .into());
@@ -312,9 +321,7 @@ impl Act<'_, '_> {
     pub(super) fn retry(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Failed {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "retry", TaskStatus::Failed, TaskStatus::Queued)?;
         if let Some(id) = task.workflow_id.clone() {
             let seq = task.seq;
             let workflow = self.workflow(&id)?;
@@ -348,7 +355,7 @@ impl Act<'_, '_> {
         Ok(ledger.step(TaskStatus::Queued, EventKind::Retried, data, now, |t| {
             t.retry_count += 1;
             t.not_before_ms = (wait_ms > 0).then_some(now + wait_ms);
-            start_clock(t, now);
+            t.start_clock(now);
         })?)
     }
 
@@ -356,9 +363,7 @@ impl Act<'_, '_> {
     pub(super) fn unblock(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Blocked {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "unblock", TaskStatus::Blocked, TaskStatus::Queued)?;
         self.close_question(task, WaitState::Superseded)?;
         if let Some(run) = self.tx.active_run(task.seq)? {
             self.unpark(&mut ledger, run, EventKind::Unblocked)?;
@@ -382,7 +387,7 @@ impl Act<'_, '_> {
         Ok(ledger.step(TaskStatus::Running, kind, data, now, |t| {
             t.current_run_id = Some(run.id.clone());
             if dispatched {
-                start_clock(t, now);
+                t.run_clock(now);
             }
         })?)
     }
@@ -397,16 +402,18 @@ impl Act<'_, '_> {
         let now = self.now;
         Ok(ledger.step(TaskStatus::Queued, kind, Map::new(), now, |t| {
             t.run_next = run_next;
-            start_clock(t, now);
+            // An answer goes on with the same attempt, everything else begins a new one.
+            match kind {
+                EventKind::Answered => t.run_clock(now),
+                _ => t.start_clock(now),
+            }
         })?)
     }
 
     pub(super) fn resume(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Suspended {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "resume", TaskStatus::Suspended, TaskStatus::Queued)?;
         self.requeue(&mut ledger, EventKind::Resumed, run_next)?;
         self.save(ledger)
     }
@@ -415,9 +422,7 @@ impl Act<'_, '_> {
         self.only_operator("approving work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Success).into());
-        }
+        refuse_unless(task, "approve", TaskStatus::Review, TaskStatus::Success)?;
         ledger.step(
             TaskStatus::Success,
             EventKind::Succeeded,
@@ -434,16 +439,14 @@ impl Act<'_, '_> {
         self.only_operator("rejecting work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "reject", TaskStatus::Review, TaskStatus::Queued)?;
         let feedback = text::limited("feedback", feedback.as_deref().unwrap_or("").trim(), TEXT_LIMIT)?;
         let now = self.now;
         let data = data([("feedback", json!(feedback))]);
         ledger.step(TaskStatus::Queued, EventKind::Rejected, data, now, |t| {
             t.review_summary.clone_from(&feedback);
             t.metadata.insert("feedback".to_owned(), json!(feedback));
-            start_clock(t, now);
+            t.start_clock(now);
         })?;
         self.save(ledger)
     }
@@ -521,5 +524,13 @@ impl Act<'_, '_> {
             },
             _ => Ok(()),
         }
+    }
+}
+
+/// A verb that takes a task out of one status is refused for any other.
+fn refuse_unless(task: &Task, verb: &str, wanted: TaskStatus, to: TaskStatus) -> Result<(), Refusal> {
+    match task.status == wanted {
+        true => Ok(()),
+        false => Err(Refusal::wrong_verb(task.seq, verb, wanted, task.status, to)),
     }
 }

@@ -7,7 +7,6 @@ use super::command::{NewTask, TaskEdit};
 use crate::domain::executor::{Program, Work};
 use crate::domain::task::{DEFAULT_BOARD, DEFAULT_MAX_RETRIES, DEFAULT_PRIORITY};
 use crate::domain::text::{self, TEXT_LIMIT};
-use crate::domain::time::SECOND_MS;
 use crate::domain::{Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
 use crate::store::Failure;
 
@@ -35,8 +34,10 @@ impl Act<'_, '_> {
             retry_max: new.retry_max,
             max_retries: new.max_retries.unwrap_or(DEFAULT_MAX_RETRIES).max(new.retry_max),
             dispatch: if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual },
+            review_required: new
+                .review_required
+                .unwrap_or_else(|| new.worktree || self.policy.is_reviewed(executor.as_ref())),
             executor,
-            review_required: new.review_required.unwrap_or(new.worktree),
             worktree: if new.worktree { "wanted".to_owned() } else { String::new() },
             timeout_seconds: new.timeout_seconds.map(positive_seconds).transpose()?,
             not_before_ms: new.not_before_ms,
@@ -65,10 +66,18 @@ impl Act<'_, '_> {
                 );
             }
             Work::Command { command: Program::Shell(line) } if line.trim().is_empty() => {
-                return Err(Refusal::invalid("command", "a command can't be empty").into());
+                return Err(Refusal::invalid(
+                    "command",
+                    "a command can't be empty; write what is to be run, or leave it out for a manual card",
+                )
+                .into());
             }
             Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
-                return Err(Refusal::invalid("command", "a command can't hold a NUL character").into());
+                return Err(Refusal::invalid(
+                    "command",
+                    "a command can't hold a NUL character; put it into a script and run that",
+                )
+                .into());
             }
             Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
                 let known = self.policy.tools.join(", ");
@@ -96,7 +105,7 @@ impl Act<'_, '_> {
         {
             return Err(Refusal::invalid(
                 "cwd",
-                format!("the folder `{}` is not absolute", text::one_line(cwd)),
+                format!("the folder `{}` is not absolute; write it from / on", text::one_line(cwd)),
             )
             .into());
         }
@@ -107,7 +116,10 @@ impl Act<'_, '_> {
             if bad {
                 return Err(Refusal::invalid(
                     "env",
-                    format!("`{}` is no name of a variable", text::one_line(name)),
+                    format!(
+                        "`{}` is no variable; a name has no `=`, and neither it nor its value a NUL character",
+                        text::one_line(name)
+                    ),
                 )
                 .into());
             }
@@ -181,7 +193,11 @@ impl Act<'_, '_> {
         if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; what it runs with can be changed when it has ended", task.seq),
+                format!(
+                    "task #{} is running, and what it runs with can be changed only when it is not; \
+                     `andon suspend {}` stops it so that it can go on later",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
@@ -232,8 +248,9 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "already_claimed",
                 format!(
-                    "task #{} is {} already; only one that is pending or queued can be made to wait",
-                    task.seq, task.status
+                    "task #{} is {} already, and only one that is pending or queued can be made to wait; \
+                     `andon copy {}` makes a fresh card that can",
+                    task.seq, task.status, task.seq
                 ),
             )
             .into());
@@ -248,7 +265,12 @@ impl Act<'_, '_> {
             let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
             return Err(Refusal::state(
                 "cycle",
-                format!("task #{seq} can't need #{}: it would close the cycle {}", on.seq, path.join(" → ")),
+                format!(
+                    "task #{seq} can't need #{}: it would close the cycle {}, and none of them could ever start; \
+                     take one of these arrows away first: andon depend ID --on ID --remove",
+                    on.seq,
+                    path.join(" → ")
+                ),
             )
             .with_detail(json!({ "path": path }))
             .into());
@@ -257,10 +279,11 @@ impl Act<'_, '_> {
         if self.tx.add_dependency(seq, on.seq)? {
             let open = on.status != TaskStatus::Success;
             let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
-            ledger.edit(EventKind::DependencyAdded, data, self.now, |t| {
+            let at = self.now;
+            ledger.edit(EventKind::DependencyAdded, data, at, |t| {
                 t.open_predecessors += u32::from(open);
                 if open {
-                    t.deadline_ms = None;
+                    t.park_clock(at);
                 }
             });
         }
@@ -272,9 +295,9 @@ impl Act<'_, '_> {
         let on = self.tx.resolve(on)?;
         let seq = ledger.task().seq;
         if !self.tx.remove_dependency(seq, on.seq)? {
-            return Err(
-                Refusal::state("no_dependency", format!("task #{seq} does not need #{}", on.seq)).into()
-            );
+            let said =
+                format!("task #{seq} does not need #{}; `andon show {seq}` lists what it needs", on.seq);
+            return Err(Refusal::state("no_dependency", said).into());
         }
         self.freed(ledger, &on, EventKind::DependencyRemoved)
     }
@@ -286,8 +309,8 @@ impl Act<'_, '_> {
         let data = data([("on", json!(on.id)), ("on_seq", json!(on.seq))]);
         ledger.edit(kind, data, now, |t| {
             t.open_predecessors = t.open_predecessors.saturating_sub(u32::from(was_open));
-            if t.open_predecessors == 0 && t.status == TaskStatus::Queued {
-                start_clock(t, now);
+            if t.status == TaskStatus::Queued {
+                t.run_clock(now);
             }
         });
         let task = ledger.task();
@@ -309,7 +332,10 @@ impl Act<'_, '_> {
         if !task.status.is_settled() {
             return Err(Refusal::state(
                 "not_settled",
-                format!("task #{} is {}; only what has ended can be put away", task.seq, task.status),
+                format!(
+                    "task #{} is {}, and only what has ended can be put away; `andon cancel {}` ends it",
+                    task.seq, task.status, task.seq
+                ),
             )
             .into());
         }
@@ -327,7 +353,10 @@ impl Act<'_, '_> {
         if self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; cancel it first: andon cancel {}", task.seq, task.seq),
+                format!(
+                    "task #{} is running; `andon cancel {}` stops it, then it can go",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
@@ -356,16 +385,6 @@ impl Act<'_, '_> {
         }
         Ok(task)
     }
-}
-
-/// Sets the clock of an attempt that begins to wait for its run now.
-pub(super) fn start_clock(task: &mut Task, now: i64) {
-    task.deadline_ms = match task.timeout_seconds {
-        Some(seconds) if task.open_predecessors == 0 && !task.held => {
-            Some(now + i64::from(seconds) * SECOND_MS)
-        }
-        _ => None,
-    };
 }
 
 fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 use super::act::{Act, data, is_swept};
 use super::command::Outcome;
-use super::tasks::start_clock;
 use crate::domain::definition::{self, Vocabulary};
 use crate::domain::executor::Work;
 use crate::domain::task::DEFAULT_MAX_RETRIES;
@@ -134,8 +133,8 @@ impl Act<'_, '_> {
             retry_max: step.retry_max,
             max_retries: DEFAULT_MAX_RETRIES.max(step.retry_max),
             dispatch: Dispatch::Auto,
+            review_required: step.review_required.unwrap_or_else(|| self.policy.is_reviewed(Some(&executor))),
             executor: Some(executor),
-            review_required: step.review_required,
             timeout_seconds: Some(step.timeout_seconds),
             metadata,
             open_predecessors,
@@ -162,14 +161,12 @@ impl Act<'_, '_> {
         let now = self.now;
         let workflow = self.workflow(&id)?;
         if workflow.started || workflow.status.is_closed() {
-            return Err(Refusal::state(
-                "workflow_started",
-                format!(
-                    "workflow `{}` is {} already; `andon workflow rerun {id}` makes a new one",
-                    workflow.name, workflow.status
-                ),
-            )
-            .into());
+            let next = match workflow.status.is_closed() {
+                true => format!("`andon workflow rerun {id}` makes a new one"),
+                false => format!("`andon workflow status {id}` shows how it goes"),
+            };
+            let said = format!("workflow `{}` is {} already; {next}", workflow.name, workflow.status);
+            return Err(Refusal::state("workflow_started", said).into());
         }
         workflow.started = true;
         workflow.started_at_ms = Some(now);
@@ -267,10 +264,12 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "paused")?;
         let workflow = self.workflow(&id)?;
         if !workflow.started || workflow.paused {
-            let state = if workflow.paused { "paused already" } else { "not started" };
-            return Err(
-                Refusal::state("not_running", format!("workflow `{}` is {state}", workflow.name)).into()
-            );
+            let (state, next) = match workflow.paused {
+                true => ("is paused already", "`andon workflow resume` lets it go on"),
+                false => ("was not started, so nothing of it runs", "`andon workflow start` does it"),
+            };
+            let said = format!("workflow `{}` {state}; {next}", workflow.name);
+            return Err(Refusal::state("not_running", said).into());
         }
         workflow.paused = true;
         self.hold(&id, true)
@@ -280,9 +279,11 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "resumed")?;
         let workflow = self.workflow(&id)?;
         if !workflow.paused {
-            return Err(
-                Refusal::state("not_paused", format!("workflow `{}` is not paused", workflow.name)).into()
+            let said = format!(
+                "workflow `{}` is not paused but {}; `andon workflow status {id}` shows what its steps wait for",
+                workflow.name, workflow.status
             );
+            return Err(Refusal::state("not_paused", said).into());
         }
         workflow.paused = false;
         self.hold(&id, false)
@@ -294,8 +295,9 @@ impl Act<'_, '_> {
             let mut ledger = self.open_seq(seq)?;
             ledger.edit(EventKind::Held, data([("held", json!(held))]), now, |t| {
                 t.held = held;
-                if t.status == TaskStatus::Queued {
-                    start_clock(t, now);
+                match held {
+                    true => t.park_clock(now),
+                    false => t.run_clock(now),
                 }
             });
             self.save(ledger)?;
@@ -351,8 +353,9 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "workflow_open",
                 format!(
-                    "workflow `{}` is {} and goes on; only one that has ended is run again",
-                    old.name, old.status
+                    "workflow `{}` is {} and goes on, and only one that has ended is run again; \
+                     `andon workflow cancel {}` ends it",
+                    old.name, old.status, old.id
                 ),
             )
             .into());

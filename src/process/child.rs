@@ -17,6 +17,8 @@ use super::tree::Scope;
 
 /// The most that is read at once.
 const CHUNK: usize = 64 * 1024;
+/// What is read at first: most commands say little, and a large buffer costs each of them.
+const FIRST_CHUNK: usize = 4 * 1024;
 
 /// How a process ended by itself, and what is remembered of its output.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -322,7 +324,8 @@ async fn fill(pipe: &mut Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) ->
     match pipe {
         None => std::future::pending().await,
         Some(pipe) => {
-            bytes.reserve(CHUNK);
+            let full = bytes.capacity() > 0;
+            bytes.reserve(if full { CHUNK } else { FIRST_CHUNK });
             matches!(pipe.read_buf(bytes).await, Ok(length) if length > 0)
         }
     }

@@ -1,9 +1,9 @@
-//! Opening: the file is ours alone (0600, in a 0700 folder where we make the folder), on a local file system,
-//! of a schema that we know; older ones are migrated forward in one transaction.
+//! Opening: the file is ours alone (0600), in a folder that exists, on a local file system, of a schema that we
+//! know; older ones are migrated forward in one transaction.
 
 use rusqlite::{Connection, OpenFlags};
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -104,8 +104,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
-        let io = |source| StoreError::File { path: folder.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+        return Err(StoreError::NoFolder(folder.to_owned()));
     }
     // The descriptor is closed before SQLite opens the file: closing it later would drop SQLite's locks.
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(fault)?;

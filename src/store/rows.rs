@@ -47,7 +47,8 @@ macro_rules! task_columns {
          tasks.review_required, tasks.worktree, tasks.worktree_state, tasks.metadata, tasks.version, tasks.epoch, \
          tasks.current_run_id, tasks.timeout_seconds, tasks.deadline_ms, tasks.not_before_ms, \
          tasks.open_predecessors, tasks.held, tasks.run_next, tasks.since_ms, tasks.created_at_ms, \
-         tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms"
+         tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms, \
+         tasks.time_left_ms"
     };
 }
 pub(super) use task_columns;
@@ -99,6 +100,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         started_at_ms: row.get(41)?,
         finished_at_ms: row.get(42)?,
         archived_at_ms: row.get(43)?,
+        time_left_ms: row.get(44)?,
     })
 }
 

@@ -111,6 +111,14 @@ impl View<'_> {
             .optional()?)
     }
 
+    /// When the last dispatcher was last seen alive; 0 where there never was one.
+    pub fn dispatcher_last_seen(&self) -> Result<Millis, Failure> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT coalesce(max(coalesce(ended_at_ms, seen_at_ms)), 0) FROM dispatchers")?
+            .query_row([], |row| row.get(0))?)
+    }
+
     fn runs<P: rusqlite::Params>(&self, sql: &str, params: P) -> Result<Vec<Run>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map(params, rows::run)?;
@@ -186,13 +194,21 @@ impl Tx<'_> {
     /// Notes that a dispatcher begins; every earlier one has ended.
     pub fn begin_dispatcher(&self, id: &str, pid: u32, slots: u32, now: Millis) -> Result<(), Failure> {
         self.connection
-            .prepare_cached("UPDATE dispatchers SET ended_at_ms = ?1 WHERE ended_at_ms IS NULL")?
-            .execute([now])?;
+            .prepare_cached("UPDATE dispatchers SET ended_at_ms = seen_at_ms WHERE ended_at_ms IS NULL")?
+            .execute([])?;
         self.connection
             .prepare_cached(
-                "INSERT INTO dispatchers (id, pid, slots, started_at_ms) VALUES (?1, ?2, ?3, ?4)",
+                "INSERT INTO dispatchers (id, pid, slots, started_at_ms, seen_at_ms) VALUES (?1, ?2, ?3, ?4, ?4)",
             )?
             .execute(params![id, pid, slots, now])?;
+        Ok(())
+    }
+
+    /// Notes that a dispatcher lives. Writes no event.
+    pub fn see_dispatcher(&self, id: &str, now: Millis) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached("UPDATE dispatchers SET seen_at_ms = ?2 WHERE id = ?1")?
+            .execute(params![id, now])?;
         Ok(())
     }
 
@@ -204,7 +220,7 @@ impl Tx<'_> {
         ended_at: Option<Millis>,
     ) -> Result<(), Failure> {
         self.connection
-            .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = ?3 WHERE id = ?1")?
+            .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = ?3, seen_at_ms = coalesce(?3, seen_at_ms) WHERE id = ?1")?
             .execute(params![id, draining, ended_at])?;
         Ok(())
     }

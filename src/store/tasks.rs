@@ -320,7 +320,7 @@ impl View<'_> {
     /// What a task needs: all of it, settled or not.
     pub fn predecessors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
         self.neighbours(
-            "SELECT tasks.seq, title, status FROM dependencies JOIN tasks ON tasks.seq = on_seq
+            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = on_seq
              WHERE task_seq = ?1 ORDER BY on_seq",
             seq,
         )
@@ -329,7 +329,7 @@ impl View<'_> {
     /// What needs a task.
     pub fn successors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
         self.neighbours(
-            "SELECT tasks.seq, title, status FROM dependencies JOIN tasks ON tasks.seq = task_seq
+            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = task_seq
              WHERE on_seq = ?1 ORDER BY task_seq",
             seq,
         )
@@ -339,6 +339,7 @@ impl View<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map([seq], |row| {
             Ok(Predecessor {
+                id: TaskId(row.get(3)?),
                 seq: row.get(0)?,
                 title: row.get(1)?,
                 status: rows::word(row, 2, TaskStatus::parse)?,
@@ -396,12 +397,12 @@ const COLUMNS: &str = "
   INSERT INTO tasks (seq, id, workflow_id, step_id, parent_task_id, board_id, title, description, status, priority,
     labels, assignee, source, created_by, session_id, blocked_reason, review_summary, result, error, retry_count,
     max_retries, retry_max, dispatch, executor, lane, review_required, worktree, worktree_state, metadata, version,
-    epoch, current_run_id, timeout_seconds, deadline_ms, not_before_ms, open_predecessors, held, run_next, since_ms,
+    epoch, current_run_id, timeout_seconds, deadline_ms, time_left_ms, not_before_ms, open_predecessors, held, run_next, since_ms,
     created_at_ms, updated_at_ms, queued_at_ms, started_at_ms, finished_at_ms, archived_at_ms)
   VALUES (:seq, :id, :workflow_id, :step_id, :parent_task_id, :board_id, :title, :description, :status, :priority,
     :labels, :assignee, :source, :created_by, :session_id, :blocked_reason, :review_summary, :result, :error,
     :retry_count, :max_retries, :retry_max, :dispatch, :executor, :lane, :review_required, :worktree,
-    :worktree_state, :metadata, :version, :epoch, :current_run_id, :timeout_seconds, :deadline_ms, :not_before_ms,
+    :worktree_state, :metadata, :version, :epoch, :current_run_id, :timeout_seconds, :deadline_ms, :time_left_ms, :not_before_ms,
     :open_predecessors, :held, :run_next, :since_ms, :created_at_ms, :updated_at_ms, :queued_at_ms, :started_at_ms,
     :finished_at_ms, :archived_at_ms)";
 
@@ -413,7 +414,7 @@ const UPDATE: &str = "
     retry_max = :retry_max, dispatch = :dispatch, executor = :executor, lane = :lane,
     review_required = :review_required, worktree = :worktree, worktree_state = :worktree_state,
     metadata = :metadata, version = :version, epoch = :epoch, current_run_id = :current_run_id,
-    timeout_seconds = :timeout_seconds, deadline_ms = :deadline_ms, not_before_ms = :not_before_ms,
+    timeout_seconds = :timeout_seconds, deadline_ms = :deadline_ms, time_left_ms = :time_left_ms, not_before_ms = :not_before_ms,
     open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
     updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
     finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
@@ -431,6 +432,7 @@ const NARROW: &[&str] = &[
     "epoch",
     "current_run_id",
     "deadline_ms",
+    "time_left_ms",
     "not_before_ms",
     "open_predecessors",
     "held",
@@ -446,7 +448,7 @@ const NARROW: &[&str] = &[
 const UPDATE_NARROW: &str = "
   UPDATE tasks SET status = :status, session_id = :session_id, blocked_reason = :blocked_reason, result = :result,
     error = :error, retry_count = :retry_count, version = :version, epoch = :epoch,
-    current_run_id = :current_run_id, deadline_ms = :deadline_ms, not_before_ms = :not_before_ms,
+    current_run_id = :current_run_id, deadline_ms = :deadline_ms, time_left_ms = :time_left_ms, not_before_ms = :not_before_ms,
     open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
     updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
     finished_at_ms = :finished_at_ms, archived_at_ms = :archived_at_ms
@@ -476,7 +478,7 @@ impl Tx<'_> {
             ":worktree": task.worktree, ":worktree_state": task.worktree_state, ":metadata": metadata,
             ":version": task.version, ":epoch": task.epoch,
             ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
-            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms,
+            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms,
             ":not_before_ms": task.not_before_ms, ":open_predecessors": task.open_predecessors,
             ":held": task.held, ":run_next": task.run_next, ":since_ms": task.since_ms,
             ":created_at_ms": task.created_at_ms, ":updated_at_ms": task.updated_at_ms,
@@ -513,7 +515,7 @@ impl Tx<'_> {
             ":session_id": task.session_id, ":blocked_reason": task.blocked_reason, ":result": task.result,
             ":error": task.error, ":retry_count": task.retry_count, ":version": task.version,
             ":epoch": task.epoch, ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
-            ":deadline_ms": task.deadline_ms, ":not_before_ms": task.not_before_ms,
+            ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms, ":not_before_ms": task.not_before_ms,
             ":open_predecessors": task.open_predecessors, ":held": task.held, ":run_next": task.run_next,
             ":since_ms": task.since_ms, ":updated_at_ms": task.updated_at_ms,
             ":queued_at_ms": task.queued_at_ms, ":started_at_ms": task.started_at_ms,
@@ -536,7 +538,7 @@ impl Tx<'_> {
             ":review_required": task.review_required, ":worktree": task.worktree,
             ":worktree_state": task.worktree_state, ":metadata": metadata, ":version": task.version,
             ":epoch": task.epoch, ":current_run_id": task.current_run_id.as_ref().map(|r| r.as_str()),
-            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms,
+            ":timeout_seconds": task.timeout_seconds, ":deadline_ms": task.deadline_ms, ":time_left_ms": task.time_left_ms,
             ":not_before_ms": task.not_before_ms, ":open_predecessors": task.open_predecessors,
             ":held": task.held, ":run_next": task.run_next, ":since_ms": task.since_ms,
             ":updated_at_ms": task.updated_at_ms, ":queued_at_ms": task.queued_at_ms,

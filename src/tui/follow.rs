@@ -1,7 +1,7 @@
 //! Follows a run's output while it is looked at: a thread that reads what was added, and ends when nobody looks.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
@@ -24,7 +24,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows the file; once only where no more may come.
+    /// Follows the log; once only where no more may come.
     pub fn start(
         run: RunId,
         path: PathBuf,
@@ -35,7 +35,7 @@ impl Follower {
         let stop = ended.clone();
         let thread = std::thread::Builder::new()
             .name("andon-board-log".to_owned())
-            .spawn(move || follow(&run, &path, live, &stop, &send))?;
+            .spawn(move || follow(&run, path, live, &stop, &send))?;
         Ok(Follower { ended, thread: thread.thread().clone() })
     }
 }
@@ -47,38 +47,35 @@ impl Drop for Follower {
     }
 }
 
-fn follow(run: &RunId, path: &Path, live: bool, ended: &AtomicBool, send: &UnboundedSender<Event>) {
-    // The loop may have ended meanwhile; then there is nobody to tell.
-    if let Err(error) = hand_on(run, path, live, ended, send) {
-        let _ = send.send(Event::Trouble(format!("the log can't be read: {error}")));
-    }
-}
-
-/// Hands on the end of the log and then what it gains, until nobody looks or no more can come.
-fn hand_on(
-    run: &RunId,
-    path: &Path,
-    live: bool,
-    ended: &AtomicBool,
-    send: &UnboundedSender<Event>,
-) -> io::Result<()> {
-    let (mut log, skipped) = Follow::from_end(path.to_owned(), SHOWN)?;
+fn follow(run: &RunId, path: PathBuf, live: bool, ended: &AtomicBool, send: &UnboundedSender<Event>) {
+    let trouble = |error: io::Error| {
+        // The loop may have ended meanwhile.
+        let _ = send
+            .send(Event::Trouble(format!("the log can't be read: {error}; open the card again to retry")));
+    };
+    let mut log = match Follow::from_end(path, SHOWN) {
+        Ok(log) => log,
+        Err(error) => return trouble(error),
+    };
+    let skipped = log.offset() - log.dropped();
     let mut first = true;
     while !ended.load(Ordering::Relaxed) {
-        let bytes = log.next()?;
-        let dry = bytes.is_empty();
-        if first || !dry {
-            let chunk = LogChunk { bytes, skipped, first };
+        let bytes = match log.next() {
+            Ok(bytes) => bytes,
+            Err(error) => return trouble(error),
+        };
+        let read_on = !bytes.is_empty();
+        if first || read_on {
+            let chunk = LogChunk { bytes, skipped, dropped: log.dropped(), first };
             if send.send(Event::Log { run: run.clone(), chunk }).is_err() {
-                return Ok(());
+                return;
             }
-            first = false;
         }
-        match (dry, live) {
-            (false, _) => {}
-            (true, true) => std::thread::park_timeout(READ_EVERY),
-            (true, false) => return Ok(()),
+        first = false;
+        match (read_on, live) {
+            (true, _) => {}
+            (false, true) => std::thread::park_timeout(READ_EVERY),
+            (false, false) => return,
         }
     }
-    Ok(())
 }

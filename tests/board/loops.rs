@@ -108,21 +108,25 @@ fn the_log_of_a_running_card_is_live_and_its_history_is_in_words() {
 }
 
 #[test]
-fn a_log_beyond_its_cap_is_shown_to_its_end() {
+fn a_log_over_its_cap_says_what_was_dropped_between_its_head_and_its_tail() {
     let mut table = Table::dispatching();
-    let task = table.card("Hold", "hold", true);
+    let task = table.card("Flood", "hold", true);
     table.until("RUNNING ─");
     let run = table.engine.task_view(&full(&task)).unwrap().runs[0].id.clone();
-    let log = table.engine.log_path(&run);
-    table.wait("its first words", |_| log.metadata().is_ok_and(|file| file.len() > 0));
-    std::fs::remove_file(&log).unwrap();
-    let mut writer = andon::process::log::Writer::new(log, 2_000);
-    for line in 0..1_000 {
-        writer.write(format!("line {line}\n").as_bytes()).unwrap();
-    }
-    writer.write(b"the very last\n").unwrap();
+    let mut log = andon::process::log::Writer::new(table.engine.log_path(&run), 100_000);
+    let lines =
+        |numbers: std::ops::Range<u32>| -> String { numbers.map(|n| format!("line {n:06}\n")).collect() };
+    log.write(lines(0..20_000).as_bytes()).unwrap();
     table.press("<enter>2");
-    table.until("the very last");
+    table.until("line 019999");
+    table.until("KiB dropped");
+    table.press("g");
+    table.until("line 000000");
+    let gap = table.session.app.log.lines.iter().position(|line| line.contains("bytes were dropped here"));
+    assert!(gap.is_some_and(|at| at > 4_000), "{gap:?}");
+    log.write(lines(20_000..40_000).as_bytes()).unwrap();
+    table.press("G");
+    table.until("line 039999");
 }
 
 #[test]

@@ -231,6 +231,29 @@ fn an_agent_of_the_configuration_gets_the_goal() {
 }
 
 #[test]
+fn the_work_of_an_agent_waits_for_a_review_where_its_configuration_says_so() {
+    let house = House::new();
+    let agent = |name: &str, review| format!("[agents.{name}]\ncommand = [\"true\"]\nreview = {review}\n");
+    let config = house.file("config.toml", &(agent("junior", true) + &agent("senior", false)));
+    let _daemon = house.daemon(&["--config", &config]);
+    let add = |more: &[&str]| house.done(&[&["add", "x", "--start", "--config", &config], more].concat());
+    add(&["--agent", "junior"]);
+    house.until("1", "review");
+    add(&["--agent", "junior", "--no-review"]);
+    house.until("2", "success");
+    add(&["--agent", "senior"]);
+    house.until("3", "success");
+    add(&["--agent", "senior", "--review"]);
+    house.until("4", "review");
+    let steps = "name: w\nsteps:\n  - { id: a, agent: junior, goal: x }\n  \
+                 - { id: b, agent: junior, goal: x, review_required: false }\n";
+    let file = house.file("w.yaml", steps);
+    house.done(&["workflow", "create", &file, "--start", "--config", &config]);
+    house.until("5", "review");
+    house.until("6", "success");
+}
+
+#[test]
 fn a_hangup_ends_it_as_a_term_does() {
     let house = House::new();
     let daemon = house.daemon(&[]);

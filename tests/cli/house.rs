@@ -149,8 +149,15 @@ impl House {
             ("TZ", Some("UTC".into())),
             ("USER", Some("pat".into())),
         ];
-        let absent =
-            ["ANDON_BOARD", "ANDON_CONFIG", "ANDON_HTTP", "ANDON_RUN_ID", "ANDON_TASK_ID", "NO_COLOR"];
+        let absent = [
+            "ANDON_BOARD",
+            "ANDON_CONFIG",
+            "ANDON_HTTP",
+            "ANDON_RUN_ID",
+            "ANDON_TASK_ID",
+            "ANDON_AGENT",
+            "NO_COLOR",
+        ];
         variables.extend(absent.map(|name| (name, None)));
         variables
     }

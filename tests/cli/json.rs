@@ -43,6 +43,7 @@ fn dependencies_name_their_cards() {
     assert_eq!(shown["dependencies"][0]["id"], first.as_str());
     assert_eq!(shown["dependencies"][0]["status"], "pending");
     assert_eq!(house.json(&["show", "1"])["dependents"][0]["seq"], 2);
+    assert_eq!(house.json(&["show", "1"])["dependents"][0]["id"], house.json(&["show", "2"])["id"]);
 }
 
 #[test]

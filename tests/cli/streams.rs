@@ -58,6 +58,53 @@ fn a_followed_log_begins_before_the_run_and_ends_with_the_card() {
     assert_eq!(follower.wait(), Some(0));
 }
 
+/// Configures the smallest cap and gives the configuration's path.
+fn small_logs(house: &House) -> String {
+    house.file("config.toml", "[log]\ncap_mib = 1\n")
+}
+
+/// How many bytes a log says were dropped, and what is left without the lines that say so.
+fn without_gaps(log: &str) -> (usize, String) {
+    let mut dropped = 0;
+    let mut rest = String::new();
+    for line in log.split_inclusive('\n') {
+        match line.strip_prefix("[andon: ").and_then(|words| words.split(' ').next()) {
+            Some(count) => dropped += count.parse::<usize>().expect("a number of bytes"),
+            None => rest.push_str(line),
+        }
+    }
+    (dropped, rest)
+}
+
+#[test]
+fn a_log_over_its_cap_shows_its_head_what_was_dropped_and_its_tail() {
+    let house = House::new();
+    let _daemon = house.daemon(&["--config", &small_logs(&house)]);
+    house.andon(&["add", "flood", "--wait", "--", "seq", "1000000", "1999999"]);
+    let log = house.done(&["log", "1"]);
+    assert!(log.starts_with("1000000\n1000001\n") && log.ends_with("\n1999998\n1999999"), "{}", log.len());
+    let (dropped, rest) = without_gaps(&(log + "\n"));
+    assert!(rest.len() <= 1024 * 1024 && rest.len() > 700_000, "{}", rest.len());
+    // Where the gap cuts a line in two, a line break is added so that its words stand alone.
+    assert!((8_000_000..=8_000_001).contains(&(dropped + rest.len())), "{dropped} and {}", rest.len());
+}
+
+#[test]
+fn a_followed_log_goes_on_over_what_was_dropped() {
+    let house = House::new();
+    let _daemon = house.daemon(&["--config", &small_logs(&house)]);
+    let script = "seq 1000000 1199999; until test -e go; do sleep 0.02; done; seq 1200000 1999999";
+    house.done(&["add", "flood", "--start", "--", "sh", "-c", script]);
+    let mut follower = house.start(&["log", "1", "-f"]);
+    assert_eq!(follower.line(), "1000000");
+    house.file("go", "");
+    let (dropped, rest) = without_gaps(&follower.rest());
+    assert!(rest.ends_with("\n1999998\n1999999\n"), "{}", rest.len());
+    let (whole, gaps) = (8_000_000 - 8, 20);
+    assert!((whole..whole + gaps).contains(&(dropped + rest.len())), "{dropped} and {}", rest.len());
+    assert_eq!(follower.wait(), Some(0));
+}
+
 #[test]
 fn a_card_that_has_not_run_has_an_empty_log() {
     let house = House::new();

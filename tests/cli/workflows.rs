@@ -236,3 +236,18 @@ fn when_nobody_reads_any_more_what_runs_is_suspended_and_not_left_behind() {
     assert_eq!(ran.wait(), Some(0));
     assert_eq!(house.status("2"), "suspended");
 }
+
+#[test]
+fn steps_that_may_be_out_of_time_in_the_queue_are_warned_of() {
+    let house = House::new();
+    let steps: String = (0..40)
+        .map(|n| format!("  - {{id: s{n}, tool_name: exec, tool_params: {{command: 'true'}}}}\n"))
+        .collect();
+    let file = house.file("wide.yaml", &format!("name: wide\nsteps:\n{steps}"));
+    let said = house.andon(&["workflow", "create", &file]);
+    assert_eq!(said.code, 0, "{said:?}");
+    for words in ["40 steps", "4 run at a time", "300 s", "longer than 30 s", "--parallel"] {
+        assert!(said.err.contains(words), "`{words}` is missing: {said:?}");
+    }
+    assert_eq!(house.andon(&["workflow", "create", &file, "--parallel", "40"]).err, "");
+}

@@ -183,3 +183,56 @@ fn a_deadline_ends_a_run_and_one_that_passes_in_the_queue_makes_a_run_without_a_
     dispatcher.stop();
     dispatcher.join();
 }
+
+fn timed(title: &str) -> NewTask {
+    NewTask { timeout_seconds: Some(300), start: true, ..runnable(title) }
+}
+
+#[test]
+fn the_clock_of_a_queued_task_stands_still_while_nobody_dispatches() {
+    let house = House::new();
+    let player = Player::default();
+    let options = || DispatchOptions { parallel: 1, ..DispatchOptions::default() };
+    let first = house.job("first");
+    let dispatcher = house.dispatch_with(&player, options());
+    player.running(&first);
+    let waits = house.task(Command::Create(Box::new(timed("waits"))));
+    let deadline = waits.deadline_ms.unwrap();
+    dispatcher.drain();
+    player.succeed(&first, "");
+    dispatcher.join();
+    let ended = house.engine.now();
+    let player = Player::default();
+    let busy =
+        house.task(Command::Create(Box::new(NewTask { priority: Some(0), start: true, ..runnable("busy") })));
+    let dispatcher = house.dispatch_with(&player, options());
+    player.running(&busy);
+    let began = house.engine.now();
+    let later = house.now(&waits).deadline_ms.unwrap();
+    assert!(later >= deadline && later <= deadline + (began - ended) + 5_000, "{deadline} {later}");
+    assert!(later <= began + 300_000, "a restart gives no time on top");
+    dispatcher.die();
+}
+
+#[test]
+fn an_open_question_and_a_pause_stop_the_clock_and_what_is_left_runs_on() {
+    let house = House::new();
+    let player = Player::default();
+    let dispatcher = house.dispatch(&player);
+    let task = house.task(Command::Create(Box::new(timed("asks"))));
+    let spec = player.running(&task);
+    assert!(house.now(&task).deadline_ms.is_some());
+    player.say(&spec, andon::engine::Report::Asked { question: "which?".into(), options: vec![] });
+    let blocked = house.until(&task, TaskStatus::Blocked);
+    let left = blocked.time_left_ms.unwrap();
+    assert!(blocked.deadline_ms.is_none() && left <= 300_000 && left > 290_000, "{left}");
+    player.say(&spec, andon::engine::Report::Ended(andon::engine::Ending::success("")));
+    house.wait("the run is parked", || house.engine.active_run(&house.now(&task)).unwrap().is_none());
+    let before = house.engine.now();
+    let answer = AnswerText::Text("this".into());
+    house.run(Command::Answer { question: QuestionRef::OfTask(id(&task)), answer }).unwrap();
+    player.running(&task);
+    let deadline = house.now(&task).deadline_ms.unwrap();
+    assert!((before + left..=house.engine.now() + left).contains(&deadline), "what was left runs on");
+    dispatcher.die();
+}
