@@ -189,6 +189,16 @@ pub struct Vocabulary<'a> {
     pub tools: &'a [&'a str],
     /// The configured agents; `None` where they are not known.
     pub agents: Option<&'a [String]>,
+    /// What is wrong with the parameters of a tool.
+    pub check: CheckParams,
+}
+
+/// Says all that is wrong with the parameters of this tool. Those of `exec` are checked here already.
+pub type CheckParams = fn(tool: &str, params: &Map<String, Value>) -> Vec<String>;
+
+/// Takes any parameters, for who does not know the tools.
+pub fn any_params(_tool: &str, _params: &Map<String, Value>) -> Vec<String> {
+    Vec::new()
 }
 
 const WORKFLOW_KEYS: &[&str] = &["name", "board", "steps"];
@@ -358,7 +368,7 @@ impl Reader<'_> {
         definition.board = self.text_of(fields.get("board"), "board");
         if let Some(board) = &definition.board {
             let at = fields.get("board").and_then(|n| n.at);
-            self.checked(at, "board", text::word("board", board));
+            self.checked(at, "board", text::board(board));
         }
         let Some(steps) = fields.get("steps") else {
             self.fault(root.at, "steps", "is missing; a workflow needs at least one step");
@@ -506,6 +516,10 @@ impl Reader<'_> {
                 }
                 if step.tool_name == "exec" {
                     self.exec_params(step, at("tool_params"), &path("tool_params"));
+                } else {
+                    for fault in (self.vocabulary.check)(&step.tool_name, &step.tool_params) {
+                        self.fault(at("tool_params"), path("tool_params"), fault);
+                    }
                 }
             }
             (true, false) => {
@@ -555,6 +569,17 @@ impl Reader<'_> {
         };
         if !good {
             self.fault(at, path, "exec needs `command`: a shell line, or a list of program and arguments");
+        }
+        if step.tool_params.get("cwd").is_some_and(|cwd| !cwd.is_string()) {
+            self.fault(at, path, "the `cwd` of exec is a folder, as a text");
+        }
+        let is_value = |value: &Value| matches!(value, Value::String(_) | Value::Number(_) | Value::Null);
+        let env = step.tool_params.get("env");
+        if env.is_some_and(|env| !env.as_object().is_some_and(|env| env.values().all(is_value))) {
+            self.fault(at, path, "the `env` of exec is a table of names and texts");
+        }
+        if holds_nul(&Value::Object(step.tool_params.clone())) {
+            self.fault(at, path, "a NUL character is in here, which no program can be given; remove it");
         }
         for key in step.tool_params.keys() {
             if !["command", "cwd", "env"].contains(&key.as_str()) {
@@ -660,6 +685,12 @@ impl Reader<'_> {
     }
 }
 
+fn holds_nul(value: &Value) -> bool {
+    let mut strings = Vec::new();
+    collect_strings(value, &mut strings);
+    strings.iter().any(|text| text.contains('\0'))
+}
+
 fn collect_strings<'v>(value: &'v Value, out: &mut Vec<&'v str>) {
     match value {
         Value::String(text) => out.push(text),
@@ -718,7 +749,7 @@ mod tests {
 
     fn check(value: Value) -> Result<WorkflowDefinition, Vec<String>> {
         let agents = vec!["claude".to_owned()];
-        let vocabulary = Vocabulary { tools: TOOLS, agents: Some(&agents) };
+        let vocabulary = Vocabulary { tools: TOOLS, agents: Some(&agents), check: any_params };
         read(&Node::from(value), vocabulary).map_err(|faults| faults.iter().map(Fault::to_string).collect())
     }
 
@@ -817,6 +848,6 @@ mod tests {
     #[test]
     fn a_stored_definition_passes_again() {
         let workflow = check(json!({ "name": "w", "steps": [exec("a", &[]), exec("b", &["a"])] })).unwrap();
-        assert_eq!(recheck(&workflow, Vocabulary { tools: TOOLS, agents: None }), Ok(()));
+        assert_eq!(recheck(&workflow, Vocabulary { tools: TOOLS, agents: None, check: any_params }), Ok(()));
     }
 }

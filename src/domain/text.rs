@@ -37,6 +37,15 @@ pub fn limited(field: &'static str, text: &str, limit: usize) -> Result<String, 
     Ok(text.to_owned())
 }
 
+/// The name of a board: a word, and not the `*` that stands for all of them.
+pub fn board(text: &str) -> Result<String, Refusal> {
+    let name = word("board", text)?;
+    match name.as_str() {
+        "*" => Err(Refusal::invalid("board", "`*` means all boards; give this one a name of its own")),
+        _ => Ok(name),
+    }
+}
+
 /// A short word such as a label or a name: not blank, trimmed, at most [`LABEL_LIMIT`] characters.
 pub fn word(field: &'static str, text: &str) -> Result<String, Refusal> {
     let text = text.trim();
