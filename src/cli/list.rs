@@ -11,7 +11,7 @@ use crate::domain::time::{Millis, short_age};
 use crate::domain::{Task, TaskStatus};
 use crate::engine::{Page, TaskFilter};
 
-/// How many cards a list has unless told otherwise (G9).
+/// How many cards a list has unless told otherwise.
 const LIMIT: usize = 50;
 /// How many are read at a time where all are wanted.
 const PAGE: usize = 500;

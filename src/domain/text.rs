@@ -8,7 +8,7 @@ use super::refusal::Refusal;
 pub const TITLE_LIMIT: usize = 500;
 /// The longest description, result, error or reason, in characters.
 pub const TEXT_LIMIT: usize = 100_000;
-/// The longest answer to a question, in characters (E67).
+/// The longest answer to a question, in characters.
 pub const ANSWER_LIMIT: usize = 10_000;
 /// The longest label, assignee or source, in characters.
 pub const LABEL_LIMIT: usize = 60;
@@ -78,7 +78,7 @@ pub fn labels(given: &[String]) -> Result<Vec<String>, Refusal> {
     Ok(kept)
 }
 
-/// A priority from 0 (highest) to 9 (E79).
+/// A priority from 0 (highest) to 9.
 pub fn priority(value: i64) -> Result<u8, Refusal> {
     u8::try_from(value).ok().filter(|p| *p <= 9).ok_or_else(|| {
         Refusal::invalid(
@@ -88,7 +88,7 @@ pub fn priority(value: i64) -> Result<u8, Refusal> {
     })
 }
 
-/// The band a person reads for a priority (E191–E195).
+/// The band a person reads for a priority.
 pub fn priority_band(priority: u8) -> &'static str {
     match priority {
         0..=2 => "urgent",

@@ -13,7 +13,7 @@ use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now (C4).
+    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now.
     pub(super) fn begin(
         &mut self,
         dispatcher: &str,

@@ -14,7 +14,7 @@ use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx};
 
-/// What happens to a run whose holder died, where no automatic retry is left (C3).
+/// What happens to a run whose holder died, where no automatic retry is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLost {

@@ -259,7 +259,7 @@ impl Act<'_, '_> {
         self.add_dependency(task.seq, &on)
     }
 
-    /// Makes a task wait for `on`, checked for cycles over the whole graph (W3).
+    /// Makes a task wait for `on`, checked for cycles over the whole graph.
     fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
         let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
         if let Some(path) = closes {
@@ -345,7 +345,7 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// Hides a task; what happened stays (C20). What waited for it is freed and told (W7).
+    /// Hides a task; what happened stays. What waited for it is freed and told.
     pub(super) fn delete(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let task = self.tx.resolve(which)?;
         if task.archived_at_ms.is_some() {

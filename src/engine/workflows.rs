@@ -1,5 +1,5 @@
-//! Workflows: created as a whole with all their step tasks (G19), started, paused, resumed, cancelled, repaired
-//! and run again. The engine only orders; it runs nothing (E117).
+//! Workflows: created as a whole with all their step tasks, started, paused, resumed, cancelled, repaired
+//! and run again. The engine only orders; it runs nothing.
 
 use serde_json::{Map, json};
 use std::collections::HashMap;
@@ -190,7 +190,7 @@ impl Act<'_, '_> {
     }
 
     /// An idempotent repair: counters, ready steps, and the sweep after a failure are set right where they are
-    /// not. Reports 0 changes on a healthy workflow (W1).
+    /// not. Reports 0 changes on a healthy workflow.
     pub(super) fn advance_workflow(&mut self, name: &str) -> Result<Outcome, Failure> {
         let id = self.tx.resolve_workflow(name)?.id;
         let changes = self.repair_workflow(&id)?;
@@ -241,7 +241,7 @@ impl Act<'_, '_> {
         Ok(changes)
     }
 
-    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason (G5).
+    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason.
     /// With `never_ran` only what never ran. Answers how many that were.
     pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task, never_ran: bool) -> Result<u32, Failure> {
         let how = match cause.status {
@@ -347,7 +347,7 @@ impl Act<'_, '_> {
         Ok(workflow.id)
     }
 
-    /// A new workflow from a closed one (C6).
+    /// A new workflow from a closed one.
     pub(super) fn rerun_workflow(&mut self, name: &str, from_failed: bool) -> Result<Outcome, Failure> {
         let old = self.tx.resolve_workflow(name)?;
         if !old.status.is_closed() {

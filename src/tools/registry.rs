@@ -10,6 +10,7 @@ use super::{clarify, exec, files, names, task, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
+use crate::domain::wait::check_question;
 
 /// All tools.
 const SHAPES: &[&Shape] =
@@ -42,9 +43,15 @@ pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
         }
     }
     let mut faults = Params::faults(shape, &known);
-    let blank = |value: &Value| value.as_str().is_some_and(|text| text.trim().is_empty());
-    if shape.name == clarify::CLARIFY.name && params.get("question").is_some_and(blank) {
-        faults.push("`question` is empty; say what is asked".to_owned());
+    if shape.name == clarify::CLARIFY.name
+        && let Ok(clarify) = Params::read(shape, params)
+    {
+        let question = clarify.text_or_empty("question");
+        let options = clarify.texts("options").unwrap_or_default();
+        let is_known = |text: &String| template::references(text).0.is_empty();
+        if is_known(&question) && options.iter().all(is_known) {
+            faults.extend(check_question(&question, &options).err().map(|refusal| refusal.to_string()));
+        }
     }
     faults
 }
