@@ -180,7 +180,11 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
         { "id": "which", "name": "Migrate schema", "tool_name": "clarify",
           "tool_params": { "question": "Which database is the target?", "options": ["staging", "production"] } },
     ] });
-    let vocabulary = andon::domain::definition::Vocabulary { tools: &["clarify"], agents: None };
+    let vocabulary = andon::domain::definition::Vocabulary {
+        tools: &["clarify"],
+        agents: None,
+        check: andon::domain::definition::any_params,
+    };
     let definition = andon::domain::definition::read(&steps.into(), vocabulary).unwrap();
     let create =
         Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };

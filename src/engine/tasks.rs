@@ -13,7 +13,7 @@ use crate::store::Failure;
 impl Act<'_, '_> {
     pub(super) fn create(&mut self, new: NewTask) -> Result<Task, Failure> {
         let board = match &new.board {
-            Some(board) => text::word("board", board)?,
+            Some(board) => text::board(board)?,
             None => DEFAULT_BOARD.to_owned(),
         };
         self.tx.ensure_board(&board, self.now)?;
@@ -72,12 +72,13 @@ impl Act<'_, '_> {
                 )
                 .into());
             }
-            Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
-                return Err(Refusal::invalid(
-                    "command",
-                    "a command can't hold a NUL character; put it into a script and run that",
-                )
-                .into());
+            Work::Command { command: Program::Argv(words) }
+                if words.iter().any(|word| word.contains('\0')) =>
+            {
+                return Err(nul_in_command().into());
+            }
+            Work::Command { command: Program::Shell(line) } if line.contains('\0') => {
+                return Err(nul_in_command().into());
             }
             Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
                 let known = self.policy.tools.join(", ");
@@ -187,7 +188,7 @@ impl Act<'_, '_> {
             value.as_deref().map(|v| text::limited(field, v.trim(), text::LABEL_LIMIT)).transpose()
         };
         let (assignee, source) = (short("assignee", &edit.assignee)?, short("source", &edit.source)?);
-        let board = edit.board.as_deref().map(|b| text::word("board", b)).transpose()?;
+        let board = edit.board.as_deref().map(text::board).transpose()?;
         if let Some(board) = &board {
             self.tx.ensure_board(board, self.now)?;
         }
@@ -396,6 +397,10 @@ fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {
         )),
         seconds => Ok(seconds),
     }
+}
+
+fn nul_in_command() -> Refusal {
+    Refusal::invalid("command", "a command can't hold a NUL character; put it into a script and run that")
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {

@@ -24,7 +24,7 @@ impl Act<'_, '_> {
         start: bool,
     ) -> Result<Outcome, Failure> {
         self.check(&definition)?;
-        let board = text::word("board", definition.board_or(board.as_deref().unwrap_or("")))?;
+        let board = text::board(definition.board_or(board.as_deref().unwrap_or("")))?;
         let id = self.make_workflow(&definition, &board, cwd.as_deref(), None, &HashMap::new())?;
         match start {
             true => self.start_workflow(id.as_str()),
@@ -37,7 +37,8 @@ impl Act<'_, '_> {
             true => definition.steps.iter().map(|s| s.tool_name.as_str()).collect(),
             false => self.policy.tools.iter().map(String::as_str).collect(),
         };
-        let vocabulary = Vocabulary { tools: &tools, agents: self.policy.agents.as_deref() };
+        let vocabulary =
+            Vocabulary { tools: &tools, agents: self.policy.agents.as_deref(), check: self.policy.check };
         definition::recheck(definition, vocabulary).map_err(|faults| definition::refusal(&faults).into())
     }
 

@@ -122,6 +122,16 @@ pub struct Vocabulary<'a> {
     pub tools: &'a [&'a str],
     /// The configured agents; `None` where they are not known.
     pub agents: Option<&'a [String]>,
+    /// What is wrong with the parameters of a tool.
+    pub check: CheckParams,
+}
+
+/// Says all that is wrong with the parameters of this tool. Those of `exec` are checked here already.
+pub type CheckParams = fn(tool: &str, params: &Map<String, Value>) -> Vec<String>;
+
+/// Takes any parameters, for who does not know the tools.
+pub fn any_params(_tool: &str, _params: &Map<String, Value>) -> Vec<String> {
+    Vec::new()
 }
 
 impl WorkflowDefinition {

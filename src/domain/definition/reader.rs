@@ -183,7 +183,7 @@ impl Reader<'_> {
         definition.board = self.text_of(fields.get("board"), "board");
         if let Some(board) = &definition.board {
             let at = fields.get("board").and_then(|n| n.at);
-            self.checked(at, "board", text::word("board", board));
+            self.checked(at, "board", text::board(board));
         }
         let Some(steps) = fields.get("steps") else {
             self.fault(root.at, "steps", "is missing; a workflow needs at least one step");
@@ -331,6 +331,10 @@ impl Reader<'_> {
                 }
                 if step.tool_name == "exec" {
                     self.exec_params(step, at("tool_params"), &path("tool_params"));
+                } else {
+                    for fault in (self.vocabulary.check)(&step.tool_name, &step.tool_params) {
+                        self.fault(at("tool_params"), path("tool_params"), fault);
+                    }
                 }
             }
             (true, false) => {
@@ -381,6 +385,17 @@ impl Reader<'_> {
         if !good {
             self.fault(at, path, "exec needs `command`: a shell line, or a list of program and arguments");
         }
+        if step.tool_params.get("cwd").is_some_and(|cwd| !cwd.is_string()) {
+            self.fault(at, path, "the `cwd` of exec is a folder, as a text");
+        }
+        let is_value = |value: &Value| matches!(value, Value::String(_) | Value::Number(_) | Value::Null);
+        let env = step.tool_params.get("env");
+        if env.is_some_and(|env| !env.as_object().is_some_and(|env| env.values().all(is_value))) {
+            self.fault(at, path, "the `env` of exec is a table of names and texts");
+        }
+        if holds_nul(&Value::Object(step.tool_params.clone())) {
+            self.fault(at, path, "a NUL character is in here, which no program can be given; remove it");
+        }
         for key in step.tool_params.keys() {
             if !["command", "cwd", "env"].contains(&key.as_str()) {
                 let key = text::shortened(&text::one_line(key), 40);
@@ -397,4 +412,10 @@ pub(super) fn collect_strings<'v>(value: &'v Value, out: &mut Vec<&'v str>) {
         Value::Object(table) => table.values().for_each(|item| collect_strings(item, out)),
         _ => {}
     }
+}
+
+fn holds_nul(value: &Value) -> bool {
+    let mut strings = Vec::new();
+    collect_strings(value, &mut strings);
+    strings.iter().any(|text| text.contains('\0'))
 }
