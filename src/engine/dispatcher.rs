@@ -15,7 +15,7 @@ use super::executor::{Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
 use super::handle::{Engine, EngineError};
 use crate::domain::time::Millis;
 use crate::domain::{DispatcherState, RunId, WorkflowId};
-use crate::store::{Failure, StoreError};
+use crate::store::{Failure, StoreError, fault};
 
 /// How often an attached process tries to take over.
 const TRY_EVERY: Duration = Duration::from_millis(250);
@@ -433,6 +433,18 @@ impl Shell {
     }
 
     fn carry_out(&mut self, effect: Effect) {
+        let (before, after) = match &effect {
+            Effect::Start(_) => ("effect.start", "effect.started"),
+            Effect::Stop { .. } => ("effect.stop", "effect.stopped"),
+            Effect::Recover { .. } => ("effect.recover", "effect.recovering"),
+            Effect::WakeAt(_) => ("effect.wake", "effect.waking"),
+        };
+        fault::point(before);
+        self.do_it(effect);
+        fault::point(after);
+    }
+
+    fn do_it(&mut self, effect: Effect) {
         match effect {
             Effect::Start(spec) => self.start_run(*spec),
             Effect::Stop { run, by_itself: true } => {
@@ -449,6 +461,7 @@ impl Shell {
                 let grace = self.options.grace_ms;
                 tokio::task::spawn_blocking(move || {
                     let recovery = executors.recover(&run, process.as_ref(), grace);
+                    fault::point("effect.recovered");
                     // Where the dispatcher has ended, the next one finds the run again.
                     let _ = send.send(Message::Recovered { run, recovery });
                 });
