@@ -33,12 +33,18 @@ struct Terminal {
 
 impl Terminal {
     fn start(folder: &Path, rows: u16, cols: u16) -> Terminal {
+        Terminal::start_with(folder, rows, cols, &[])
+    }
+
+    fn start_with(folder: &Path, rows: u16, cols: u16, verb: &[&str]) -> Terminal {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_andon"));
         command.args(["--db", folder.join("andon.db").to_str().unwrap()]);
         command.args(["--config", folder.join("none.toml").to_str().unwrap()]);
+        command.args(verb);
         command.cwd(folder);
+        command.env("TMPDIR", folder);
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -62,7 +68,7 @@ impl Terminal {
                 let mut screen = shared.0.lock().unwrap();
                 screen.parser.process(bytes);
                 screen.raw.extend_from_slice(bytes);
-                screen.over = read == 0;
+                screen.over |= read == 0;
                 let over = screen.over;
                 drop(screen);
                 shared.1.notify_all();
@@ -98,6 +104,18 @@ impl Terminal {
 
     fn shows_not(&self, text: &str) {
         self.until(&format!("`{text}` is gone"), |screen| !screen.parser.screen().contents().contains(text));
+    }
+
+    /// Closes the window, as it were: nobody is at the other end any more. Gives the exit code, or the signal.
+    fn hangs_up(mut self) -> portable_pty::ExitStatus {
+        // The reader lets go at what is printed next, and something moves as long as something runs.
+        self.screen.0.lock().unwrap().over = true;
+        while Arc::strong_count(&self.writer) > 1 {
+            std::thread::yield_now();
+        }
+        drop(self.writer);
+        drop(self.master);
+        self.child.wait().unwrap()
     }
 
     /// Waits for its end, and checks that the terminal is as it was.
@@ -162,7 +180,11 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
         { "id": "which", "name": "Migrate schema", "tool_name": "clarify",
           "tool_params": { "question": "Which database is the target?", "options": ["staging", "production"] } },
     ] });
-    let vocabulary = andon::domain::definition::Vocabulary { tools: &["clarify"], agents: None };
+    let vocabulary = andon::domain::definition::Vocabulary {
+        tools: &["clarify"],
+        agents: None,
+        check: andon::domain::definition::any_params,
+    };
     let definition = andon::domain::definition::read(&steps.into(), vocabulary).unwrap();
     let create =
         Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };
@@ -209,11 +231,10 @@ fn a_resize_redraws_at_any_size_and_help_is_a_letter_in_a_text_field() {
     assert_eq!(terminal.ends_clean(), 0);
 }
 
-#[test]
-fn quitting_with_a_run_going_asks_and_stopping_it_leaves_no_process() {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = Engine::open(&folder.path().join("andon.db")).unwrap();
-    let terminal = Terminal::start(folder.path(), 30, 120);
+/// A board with one run going, which has printed its process id.
+fn running(folder: &Path) -> (Engine, Terminal, String) {
+    let engine = Engine::open(&folder.join("andon.db")).unwrap();
+    let terminal = Terminal::start(folder, 30, 120);
     let new = andon::engine::NewTask {
         title: "A long one".into(),
         executor: Some(andon::domain::Executor::new(andon::domain::Work::Command {
@@ -223,16 +244,54 @@ fn quitting_with_a_run_going_asks_and_stopping_it_leaves_no_process() {
         ..Default::default()
     };
     let mut new = new;
-    new.executor.as_mut().unwrap().cwd = Some(folder.path().to_str().unwrap().into());
+    new.executor.as_mut().unwrap().cwd = Some(folder.to_str().unwrap().into());
     engine.execute(Command::Create(Box::new(new)), &Actor::operator("pty")).unwrap();
     terminal.shows("1 running");
-    let pid = folder.path().join("pid");
+    let pid = folder.join("pid");
     terminal.until("the process runs", |_| std::fs::read_to_string(&pid).is_ok_and(|p| p.ends_with('\n')));
+    (engine, terminal, std::fs::read_to_string(&pid).unwrap())
+}
+
+#[test]
+fn quitting_with_a_run_going_asks_and_stopping_it_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, terminal, pid) = running(folder.path());
     terminal.press("q");
     terminal.shows("stop");
     terminal.press("s");
     assert_eq!(terminal.ends_clean(), 0);
     assert_eq!(engine.task(&IdRef::Seq(1)).unwrap().status, TaskStatus::Suspended);
-    let pid = std::fs::read_to_string(&pid).unwrap();
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "its process lives on");
+}
+
+#[test]
+fn a_window_that_is_closed_suspends_what_runs_and_leaves_no_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let (engine, terminal, pid) = running(folder.path());
+    let status = terminal.hangs_up();
+    assert!(status.success(), "{status:?}");
+    assert_eq!(engine.task(&IdRef::Seq(1)).unwrap().status, TaskStatus::Suspended);
+    assert!(!Path::new("/proc").join(pid.trim()).exists(), "its process lives on");
+}
+
+#[test]
+fn the_demo_is_played_to_its_end_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start_with(folder.path(), 40, 150, &["demo"]);
+    terminal.shows("andon ▸ demo");
+    terminal.shows("1 needs you");
+    terminal.press("a");
+    terminal.shows("staging");
+    terminal.press("\r");
+    terminal.shows("◇ deployed to");
+    terminal.press("A");
+    terminal.shows("Nothing is open here. t shows 7 closed cards.");
+    terminal.press("t");
+    terminal.shows("told everybody");
+    terminal.press("q");
+    terminal.until("it says where it ran", |screen| {
+        String::from_utf8_lossy(&screen.raw).contains("ran in a scratch folder, which goes now")
+    });
+    assert_eq!(terminal.ends_clean(), 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -226,7 +226,7 @@ impl World {
                 retry_max: if self.dice.one_in(3) { 1 } else { 0 },
                 timeout_seconds: 300,
                 priority: 5,
-                review_required: self.dice.one_in(8),
+                review_required: Some(self.dice.one_in(8)),
                 ..StepDefinition::default()
             })
             .collect();

@@ -58,6 +58,9 @@ pub struct Settings {
     /// The folder with the `andon` program, put last in the PATH of runs so that they can call it; `None` = where
     /// the running program is.
     pub program_folder: Option<PathBuf>,
+    /// The configuration file that runs are told of, absolute, so that an `andon` in them reads the same one;
+    /// `None` = the usual one, which it finds by itself.
+    pub configuration: Option<PathBuf>,
     /// How long output is awaited after a process has ended while somebody holds its pipes open.
     pub drain: Duration,
     /// How long what an ended run left behind has between SIGTERM and SIGKILL.
@@ -71,6 +74,7 @@ impl Default for Settings {
             log_cap: DEFAULT_CAP,
             path: None,
             program_folder: None,
+            configuration: None,
             drain: Duration::from_millis(200),
             leftover_grace: LEFTOVER_GRACE,
         }

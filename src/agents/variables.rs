@@ -8,13 +8,17 @@ use std::path::PathBuf;
 use super::settings::Settings;
 use crate::engine::RunSpec;
 use crate::process::Environment;
-use crate::process::inside::TASK_VARIABLE;
+use crate::process::inside::{AGENT_VARIABLE, TASK_VARIABLE};
+
+/// Who carries out a run without an agent.
+const NO_AGENT: &str = "command";
 
 /// What all runs have in common, read from our own environment once.
 #[derive(Debug, Clone)]
 pub(super) struct CommonGround {
     environment: Environment,
     program_folder: Option<PathBuf>,
+    configuration: Option<PathBuf>,
 }
 
 impl CommonGround {
@@ -24,7 +28,11 @@ impl CommonGround {
             environment.set_os("PATH", path.clone());
         }
         let own_folder = || Some(std::env::current_exe().ok()?.parent()?.to_owned());
-        Self { environment, program_folder: settings.program_folder.clone().or_else(own_folder) }
+        Self {
+            environment,
+            program_folder: settings.program_folder.clone().or_else(own_folder),
+            configuration: settings.configuration.clone(),
+        }
     }
 
     /// The environment of one run. `passed` are names of our own variables, `named` what the card sets or, without
@@ -48,6 +56,10 @@ impl CommonGround {
         self.append_program_folder(&mut environment);
         environment
             .set(TASK_VARIABLE, spec.task.as_str())
+            .set(
+                AGENT_VARIABLE,
+                Some(spec.executor.lane()).filter(|name| !name.is_empty()).unwrap_or(NO_AGENT),
+            )
             .set("ANDON_SEQ", spec.seq.to_string())
             .set("ANDON_EPOCH", spec.epoch.to_string())
             .set("ANDON_ATTEMPT", spec.attempt.to_string())
@@ -55,6 +67,9 @@ impl CommonGround {
             .set("ANDON_BOARD", &spec.board)
             .set("ANDON_TITLE", &spec.title)
             .set_os("ANDON_DB", spec.database.clone());
+        if let Some(path) = &self.configuration {
+            environment.set_os("ANDON_CONFIG", path.clone());
+        }
         if let Some(given) = &spec.answer {
             environment.set("ANDON_QUESTION", &given.question).set("ANDON_ANSWER", &given.answer);
         }

@@ -7,7 +7,10 @@ use crate::domain::{Actor, RunId, TaskId};
 pub fn current() -> Actor {
     match inside::find() {
         Some(found) => {
-            let name = format!("run {}", found.run_id);
+            let name = match found.agent.is_empty() {
+                true => format!("run {}", found.run_id),
+                false => found.agent,
+            };
             Actor::Agent { run: RunId(found.run_id), task: TaskId(found.task_id), name }
         }
         None => operator(),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, boards, completions, configuration, copy, demo, depend, edit, events, list, log, questions, run,
-    show, status, tool, wait, workflow,
+    scripted_agent, show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -132,4 +132,7 @@ pub enum Verb {
     Config(configuration::ConfigArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
+    /// An agent that does what a script says
+    #[command(hide = true)]
+    ScriptedAgent(scripted_agent::ScriptedAgentArgs),
 }

@@ -23,7 +23,9 @@ pub fn open(context: &mut Context) -> Result<Exit, CliError> {
     match &left {
         Ok(tui::Exit::Drained) => dispatch.drain_and_wait(&signals),
         Ok(tui::Exit::AtOnce) => dispatch.end_at_once(),
-        Ok(tui::Exit::Idle | tui::Exit::Stopped) | Err(_) => dispatch.stop_and_wait(&signals),
+        Ok(tui::Exit::Idle | tui::Exit::Stopped | tui::Exit::HungUp) | Err(_) => {
+            dispatch.stop_and_wait(&signals)
+        }
     };
     left.map(|_| Exit::Done)
 }

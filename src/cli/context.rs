@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::output::Output;
 use crate::domain::id::IdKind;
 use crate::domain::{Actor, IdRef, Refusal, Task, TaskStatus};
-use crate::engine::{Command, Engine, Outcome};
+use crate::engine::{Command, Engine, Outcome, StoreError};
 
 /// The setting of one call.
 pub struct Context {
@@ -44,11 +44,28 @@ impl Context {
         Ok(self.config.get_or_init(|| config))
     }
 
-    /// The database file.
-    pub fn database(&self) -> Result<PathBuf, CliError> {
-        places::database(self.globals.db.as_deref()).ok_or_else(|| {
-            CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned())
+    /// The configuration file where one was named, absolute.
+    pub fn named_config(&self) -> Result<Option<PathBuf>, CliError> {
+        let named = self.globals.config.as_deref().filter(|path| !path.as_os_str().is_empty());
+        let absolute = named.map(std::path::absolute).transpose();
+        absolute.map_err(|error| {
+            CliError::Usage(format!(
+                "the current folder is gone ({error}); name the configuration by its full path"
+            ))
         })
+    }
+
+    /// The database file. The usual folder is made where it is not there; the folder of one that was named is not.
+    fn database(&self) -> Result<PathBuf, CliError> {
+        let named = self.globals.db.as_deref().filter(|path| !path.as_os_str().is_empty());
+        let path = places::database(named).ok_or_else(|| {
+            CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned())
+        })?;
+        if let (None, Some(folder)) = (named, path.parent()) {
+            places::make_private_folder(folder)
+                .map_err(|source| StoreError::File { path: folder.to_owned(), source })?;
+        }
+        Ok(path)
     }
 
     /// The engine over that file, opened at the first call.

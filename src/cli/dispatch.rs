@@ -29,7 +29,8 @@ pub struct Dispatch {
 pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -> Result<Dispatch, CliError> {
     let registry = super::registry::of(context)?;
     let config = context.config()?;
-    let settings = agent_settings(config);
+    let configuration = context.named_config()?;
+    let settings = Settings { configuration, ..agent_settings(config) };
     let mut options = config.dispatch_options();
     options.only_workflow = only;
     if let Some(parallel) = context.globals.parallel {
@@ -99,10 +100,10 @@ impl Dispatch {
     }
 
     fn wait(self, signals: &Signals) -> bool {
-        let seen = signals.count();
+        let seen = signals.insisted();
         let end = self.joined();
         while let Err(RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
-            if signals.count() > seen {
+            if signals.insisted() > seen {
                 self.dispatcher.stop_now();
                 // Killing and proving dead takes a moment; who can't be killed is left to the next dispatcher.
                 return end.recv_timeout(AT_ONCE).is_ok();

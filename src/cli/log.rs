@@ -1,14 +1,12 @@
 //! `andon log`: the output of a run. Raw bytes into a pipe; on a terminal, text that can only colour itself.
 
 use clap::Args;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
 use std::time::Duration;
 
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
 use super::harmless::Harmless;
+use crate::agents::log::Follow;
 use crate::domain::{IdRef, Refusal, Run, RunId, TaskId, TaskStatus};
 use crate::engine::{Engine, TaskView};
 
@@ -40,7 +38,7 @@ pub fn run(context: &mut Context, args: LogArgs) -> Result<Exit, CliError> {
     let mut follower = Follower {
         harmless: context.out.is_terminal().then(|| Harmless::new(context.out.has_color())),
         engine,
-        offset: 0,
+        reading: None,
     };
     if !args.follow {
         match first {
@@ -71,7 +69,8 @@ fn numbered(view: &TaskView, number: u32) -> Result<&Run, CliError> {
 struct Follower {
     engine: Engine,
     harmless: Option<Harmless>,
-    offset: u64,
+    /// The run whose log is read, and how far.
+    reading: Option<(RunId, Follow)>,
 }
 
 impl Follower {
@@ -99,7 +98,6 @@ impl Follower {
                     match view.runs.iter().find(|later| later.number > run.number) {
                         Some(later) if !only => {
                             number = Some(later.number);
-                            self.offset = 0;
                             continue;
                         }
                         _ if only || !goes_on(view.task.status) => return Ok(()),
@@ -114,29 +112,23 @@ impl Follower {
         }
     }
 
-    /// Prints what the log has gained.
+    /// Prints what the log has gained; of a log over its cap the head, a line for what was dropped, the tail.
     fn drain(&mut self, context: &mut Context, run: &RunId) -> Result<(), CliError> {
         let path = self.engine.log_path(run);
-        let Some(mut file) = opened(&path)? else { return Ok(()) };
-        let unreadable = |source| CliError::Unreadable { path: path.clone(), source };
-        // A log that was cut to its cap starts anew.
-        if file.metadata().map_err(unreadable)?.len() < self.offset {
-            self.offset = 0;
-        }
-        file.seek(SeekFrom::Start(self.offset)).map_err(unreadable)?;
-        let mut chunk = vec![0; 64 * 1024];
+        let mut log = match self.reading.take() {
+            Some((read, log)) if read == *run => log,
+            _ => Follow::from_start(path.clone()),
+        };
         loop {
-            let read = match file.read(&mut chunk) {
-                Ok(0) => return Ok(()),
-                Ok(read) => read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(unreadable(error)),
-            };
-            self.offset += read as u64;
+            let bytes = log.next().map_err(|source| CliError::Unreadable { path: path.clone(), source })?;
+            if bytes.is_empty() {
+                self.reading = Some((run.clone(), log));
+                return Ok(());
+            }
             match &mut self.harmless {
-                None => context.out.bytes(&chunk[..read])?,
+                None => context.out.bytes(&bytes)?,
                 Some(harmless) => {
-                    let text = harmless.push(&chunk[..read]);
+                    let text = harmless.push(&bytes);
                     context.out.bytes(text.as_bytes())?;
                 }
             }
@@ -157,13 +149,4 @@ impl Follower {
 /// Whether more output may come without a person bringing it about, or after one answers.
 fn goes_on(status: TaskStatus) -> bool {
     matches!(status, TaskStatus::Pending | TaskStatus::Queued | TaskStatus::Running | TaskStatus::Blocked)
-}
-
-/// The log; `None` before its first byte.
-fn opened(path: &Path) -> Result<Option<File>, CliError> {
-    match File::open(path) {
-        Ok(file) => Ok(Some(file)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(CliError::Unreadable { path: path.to_owned(), source }),
-    }
 }

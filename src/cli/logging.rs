@@ -10,7 +10,8 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::args::LogFormat;
 
-/// Sends log lines to stderr, in colours where it takes them. `verbose`: 0 = what an operator wants to know, 1 = why, 2 = everything.
+/// Sends log lines to stderr, in colours where it takes them. A line that can't be written is lost: told on stderr
+/// in turn, as is the custom of this crate, it would panic in the thread that watches over what runs. `verbose`: 0 = what an operator wants to know, 1 = why, 2 = everything.
 pub fn to_stderr(format: LogFormat, verbose: u8, color: bool) {
     let level = match verbose {
         0 => LevelFilter::INFO,
@@ -19,8 +20,11 @@ pub fn to_stderr(format: LogFormat, verbose: u8, color: bool) {
     };
     let filter =
         EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy();
-    let lines =
-        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(color);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(color)
+        .log_internal_errors(false);
     // Set once in a process; a second subscriber would be a programming error and changes nothing.
     let _ = match format {
         LogFormat::Text => lines.with_target(false).try_init(),
@@ -45,8 +49,11 @@ pub fn to_file(path: &Path, verbose: u8) {
             .with_default_directive(level.into())
             .with_env_var("ANDON_LOG")
             .from_env_lossy();
-        let lines =
-            tracing_subscriber::fmt().with_env_filter(filter).with_ansi(false).with_writer(Mutex::new(file));
+        let lines = tracing_subscriber::fmt()
+            .with_env_filter(filter)
+            .with_ansi(false)
+            .with_writer(Mutex::new(file))
+            .log_internal_errors(false);
         // Set once in a process; a second subscriber would be a programming error and changes nothing.
         let _ = lines.with_target(false).try_init();
     }

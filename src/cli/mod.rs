@@ -32,6 +32,7 @@ mod record;
 mod registry;
 mod run;
 mod scratch;
+mod scripted_agent;
 mod settle;
 mod several;
 mod show;
@@ -48,6 +49,7 @@ pub mod workflow_file;
 
 use clap::Parser;
 use color_eyre::config::HookBuilder;
+use std::io::Write;
 use std::process::ExitCode;
 
 use args::{CommandLine, Verb};
@@ -57,11 +59,7 @@ use output::{Color, Output};
 
 /// Reads the command line, does what it says, and gives the exit code.
 pub fn main() -> ExitCode {
-    let hook = HookBuilder::default()
-        .display_env_section(false)
-        .panic_section("This is a fault of andon, not yours. What was acknowledged is on disk.");
-    // It is set once, and without it a fault is only told less well.
-    let _ = hook.install();
+    install_hooks();
     let line = match CommandLine::try_parse() {
         Ok(line) => line,
         Err(error) => return ExitCode::from(refuse_line(&error).code()),
@@ -75,6 +73,21 @@ pub fn main() -> ExitCode {
         error.exit()
     });
     ExitCode::from(exit.code())
+}
+
+/// How faults are told. The report is written here and not by the crate, which panics where stderr is gone: a
+/// panic within a panic ends the program, and with it whoever watches over what runs.
+fn install_hooks() {
+    let (panics, reports) = HookBuilder::default()
+        .display_env_section(false)
+        .panic_section("This is a fault of andon, not yours. What was acknowledged is on disk.")
+        .into_hooks();
+    // It is set once, and without it a fault is only told less well.
+    let _ = reports.install();
+    std::panic::set_hook(Box::new(move |panic| {
+        // Nobody reads where this can't be written.
+        let _ = writeln!(std::io::stderr(), "{}", panics.panic_report(panic));
+    }));
 }
 
 fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError> {
@@ -109,6 +122,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
         Verb::Completions(args) => completions::run(context, args),
+        Verb::ScriptedAgent(args) => scripted_agent::run(&args),
     }
 }
 

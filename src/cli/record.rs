@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Event, IdRef, Question, Run, Task};
+use crate::domain::{Event, Question, Run, Task};
 use crate::engine::{Engine, OpenQuestion, TaskView};
 pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 
@@ -18,23 +18,19 @@ pub fn task(engine: &Engine, task: &Task) -> Result<Value, CliError> {
 }
 
 /// A TaskRecord with its runs, waits and dependencies.
-pub fn task_view(engine: &Engine, view: &TaskView) -> Result<Value, CliError> {
+pub fn task_view(view: &TaskView) -> Value {
     let active = view.runs.iter().find(|run| Some(&run.id) == view.task.current_run_id.as_ref());
     let mut record = with_run(&view.task, active);
     record["runs"] = Value::Array(view.runs.iter().map(run).collect());
     record["waits"] = Value::Array(view.questions.iter().map(question).collect());
-    record["dependencies"] = neighbours(engine, &view.predecessors)?;
-    record["dependents"] = neighbours(engine, &view.successors)?;
-    Ok(record)
+    record["dependencies"] = neighbours(&view.predecessors);
+    record["dependents"] = neighbours(&view.successors);
+    record
 }
 
-fn neighbours(engine: &Engine, tasks: &[Predecessor]) -> Result<Value, CliError> {
-    let mut list = Vec::with_capacity(tasks.len());
-    for task in tasks {
-        let id = engine.task(&IdRef::Seq(task.seq))?.id;
-        list.push(json!({ "id": id, "seq": task.seq, "title": task.title, "status": task.status }));
-    }
-    Ok(Value::Array(list))
+fn neighbours(tasks: &[Predecessor]) -> Value {
+    let record = |task: &Predecessor| json!({ "id": task.id, "seq": task.seq, "title": task.title, "status": task.status });
+    Value::Array(tasks.iter().map(record).collect())
 }
 
 /// A run.

@@ -35,7 +35,7 @@ pub fn show(context: &mut Context, args: ShowArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
     let view = engine.task_view(&task_ref(&args.id)?)?;
     if context.out.is_json() {
-        context.out.value(&record::task_view(&engine, &view)?)?;
+        context.out.value(&record::task_view(&view))?;
     } else {
         for line in detail(context, &view) {
             context.out.line(line)?;

@@ -1,7 +1,7 @@
 //! Ctrl-c, SIGTERM and the terminal's hanging up as a count: the first asks, the second insists.
 
 use std::io;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -9,12 +9,26 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// How often somebody asked the program to end.
 #[derive(Clone)]
 pub struct Signals {
-    asked: Arc<(Mutex<u32>, Condvar)>,
+    asked: Arc<(Mutex<Asked>, Condvar)>,
+}
+
+#[derive(Default)]
+struct Asked {
+    /// By ctrl-c or SIGTERM.
+    times: u32,
+    /// The terminal hung up. It tells so several times over, by the shell and by the kernel: only people insist.
+    hung_up: bool,
+}
+
+impl Asked {
+    fn count(&self) -> u32 {
+        self.times.max(u32::from(self.hung_up))
+    }
 }
 
 /// Takes SIGINT, SIGTERM and SIGHUP from here on, before this returns. Under `nohup` a hangup stays ignored.
 pub fn watch() -> io::Result<Signals> {
-    let signals = Signals { asked: Arc::new((Mutex::new(0), Condvar::new())) };
+    let signals = Signals { asked: Arc::default() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let guard = runtime.enter();
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -29,9 +43,9 @@ pub fn watch() -> io::Result<Signals> {
         runtime.block_on(async move {
             loop {
                 tokio::select! {
-                    _ = interrupt.recv() => told.add(),
-                    _ = terminate.recv() => told.add(),
-                    () = next(&mut hangup) => told.add(),
+                    _ = interrupt.recv() => told.note(|asked| asked.times += 1),
+                    _ = terminate.recv() => told.note(|asked| asked.times += 1),
+                    () = next(&mut hangup) => told.note(|asked| asked.hung_up = true),
                 }
             }
         });
@@ -60,22 +74,30 @@ fn hangup_is_ignored() -> bool {
 impl Signals {
     /// How often, so far.
     pub fn count(&self) -> u32 {
-        *self.asked.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked().count()
+    }
+
+    /// How often by a person, so far.
+    pub fn insisted(&self) -> u32 {
+        self.asked().times
     }
 
     /// Waits until it was more often than `seen`, at most for `timeout`; gives the count.
     pub fn wait(&self, seen: u32, timeout: Duration) -> u32 {
-        let (count, bell) = &*self.asked;
-        let count = count.lock().unwrap_or_else(PoisonError::into_inner);
-        let (count, _) = bell
-            .wait_timeout_while(count, timeout, |count| *count <= seen)
+        let (asked, _) = self
+            .asked
+            .1
+            .wait_timeout_while(self.asked(), timeout, |asked| asked.count() <= seen)
             .unwrap_or_else(PoisonError::into_inner);
-        *count
+        asked.count()
     }
 
-    fn add(&self) {
-        let (count, bell) = &*self.asked;
-        *count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
-        bell.notify_all();
+    fn note(&self, what: impl FnOnce(&mut Asked)) {
+        what(&mut self.asked());
+        self.asked.1.notify_all();
+    }
+
+    fn asked(&self) -> MutexGuard<'_, Asked> {
+        self.asked.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -78,10 +78,9 @@ impl WorkArgs {
 
 /// The folder as an absolute path; the current one where none is named. It has to be there.
 pub fn folder(named: Option<&Path>) -> Result<String, CliError> {
-    let here = || std::env::current_dir();
     let path = match named {
-        None => here(),
-        Some(path) => here().map(|here| here.join(path)),
+        None => std::env::current_dir(),
+        Some(path) => std::path::absolute(path),
     };
     let path = path.map_err(|error| {
         CliError::Usage(format!("the current folder is gone ({error}); name another with --cwd"))

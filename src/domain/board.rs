@@ -27,6 +27,8 @@ pub enum DispatcherState {
 /// A predecessor that has not succeeded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Predecessor {
+    /// Its id.
+    pub id: TaskId,
     /// Its number.
     pub seq: i64,
     /// Its title.

@@ -76,10 +76,48 @@ pub fn path_to<N: Copy + Eq + Hash, E>(
     Ok(None)
 }
 
+/// Named nodes in layers, as their places: a node stands one layer below the lowest that it needs, each layer is in
+/// the order given. What needs a node that is not there, or is on a cycle, stands nowhere.
+pub fn layers<'n>(nodes: impl Iterator<Item = (&'n str, &'n [String])>) -> Vec<Vec<usize>> {
+    let nodes: Vec<(&str, &[String])> = nodes.collect();
+    let places: HashMap<&str, usize> = nodes.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
+    let mut open: Vec<usize> = nodes.iter().map(|(_, needs)| needs.len()).collect();
+    let mut successors: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
+    for (at, (_, needs)) in nodes.iter().enumerate() {
+        for needed in needs.iter().filter_map(|id| places.get(id.as_str())) {
+            successors[*needed].push(at);
+        }
+    }
+    let mut layer: Vec<usize> = (0..nodes.len()).filter(|at| open[*at] == 0).collect();
+    let mut layers = Vec::new();
+    while !layer.is_empty() {
+        let mut next = Vec::new();
+        for successor in layer.iter().flat_map(|at| &successors[*at]) {
+            open[*successor] -= 1;
+            if open[*successor] == 0 {
+                next.push(*successor);
+            }
+        }
+        next.sort_unstable();
+        layers.push(std::mem::replace(&mut layer, next));
+    }
+    layers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_node_stands_below_all_that_it_needs() {
+        let needs: Vec<(&str, Vec<String>)> =
+            [("d", &["b", "c"][..]), ("a", &[]), ("b", &["a"]), ("c", &["b"]), ("e", &[])]
+                .map(|(id, needs)| (id, needs.iter().map(|on| (*on).to_owned()).collect()))
+                .to_vec();
+        let found = layers(needs.iter().map(|(id, needs)| (*id, needs.as_slice())));
+        assert_eq!(found, [vec![1, 4], vec![2], vec![3], vec![0]]);
+    }
 
     fn edges(list: &[(u32, u32)]) -> impl Fn(u32) -> Vec<u32> + use<> {
         let list = list.to_vec();

@@ -106,7 +106,8 @@ mod tests {
 
     #[test]
     fn a_card_behind_a_cancelled_one_is_stuck_and_a_silent_run_is_quiet() {
-        let behind = Predecessor { seq: 1, title: "x".into(), status: TaskStatus::Cancelled };
+        let behind =
+            Predecessor { id: "t_behind".into(), seq: 1, title: "x".into(), status: TaskStatus::Cancelled };
         let stuck = Card { predecessors: vec![behind], ..card(TaskStatus::Queued) };
         assert_eq!(lamp(&stuck, 0), Some(Lamp::Stuck));
         let run = RunBrief {

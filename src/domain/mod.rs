@@ -3,6 +3,7 @@
 //! facts. Start reading at [`status`] (the closed table), then [`task`] and [`moves`].
 
 pub mod board;
+pub mod crowd;
 pub mod definition;
 pub mod event;
 pub mod executor;

@@ -1,5 +1,5 @@
 //! Moves: which status a card may be given by a person, what that means, and what must be asked first. Keys,
-//! mouse, menus, footer, command line and HTTP all ask [`permitted`] (C11, E185); the engine carries out the
+//! mouse, menus, footer, command line and HTTP all ask [`permitted`]; the engine carries out the
 //! verb that it names.
 
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub enum Verb {
     Take,
     /// FAILED → QUEUED.
     Retry,
-    /// The step of a closed workflow: a new workflow that keeps what succeeded (C6).
+    /// The step of a closed workflow: a new workflow that keeps what succeeded.
     Rerun,
     /// BLOCKED → QUEUED.
     Unblock,
@@ -115,18 +115,20 @@ fn refused(card: &MoveFacts, to: TaskStatus) -> Refusal {
         (TaskStatus::Running, TaskStatus::Review) => Refusal::state(
             "run_is_live",
             format!(
-                "task #{seq} is carried out by its executor, which ends it; you can block, suspend or cancel it"
+                "task #{seq} is carried out by its executor, which ends it; until then it can be blocked, suspended or cancelled"
             ),
         ),
         _ if card.run.as_ref().is_some_and(|run| run.closing_as.is_some()) => Refusal::state(
             "closing",
-            format!("task #{seq} is being stopped already; its status changes when its processes are gone"),
+            format!(
+                "task #{seq} is being stopped already; wait until its processes are gone, then its status changes"
+            ),
         ),
         _ => waits_for(card),
     }
 }
 
-/// The refusal to start a task whose predecessors are open, naming them (W5).
+/// The refusal to start a task whose predecessors are open, naming them.
 pub fn waits_for(card: &MoveFacts) -> Refusal {
     let names: Vec<String> =
         card.predecessors.iter().map(|p| format!("#{} {} ({})", p.seq, p.title, p.status)).collect();
@@ -266,7 +268,8 @@ mod tests {
     fn a_spent_budget_and_an_open_predecessor_say_so() {
         let spent = Card { retry_count: 3, ..card(TaskStatus::Failed) };
         assert_eq!(to(&spent, TaskStatus::Queued).unwrap_err().code, "retries_exhausted");
-        let behind = Predecessor { seq: 2, title: "Build".into(), status: TaskStatus::Running };
+        let behind =
+            Predecessor { id: "t_behind".into(), seq: 2, title: "Build".into(), status: TaskStatus::Running };
         let waiting = Card { predecessors: vec![behind], ..card(TaskStatus::Pending) };
         let refusal = to(&waiting, TaskStatus::Queued).unwrap_err();
         assert!(refusal.to_string().contains("#2 Build (running)"), "{refusal}");

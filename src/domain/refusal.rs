@@ -78,7 +78,7 @@ impl Refusal {
         }
     }
 
-    /// A status change outside the table (E31, E32). Names both states and what is allowed.
+    /// A status change outside the table. Names both states and what is allowed.
     pub fn illegal_transition(seq: i64, from: TaskStatus, to: TaskStatus) -> Self {
         let allowed: Vec<&str> = from.successors().iter().map(|s| s.as_str()).collect();
         let next = if allowed.is_empty() {
@@ -92,6 +92,30 @@ impl Refusal {
             message: format!("task #{seq} can't go from {from} to {to}: {next}"),
             detail: json!({ "from": from, "to": to, "allowed": allowed }),
         }
+    }
+
+    /// A verb that takes a task out of `wanted`, called for one that is `from`. The same code as an illegal
+    /// transition, since to a program it is one; a person reads which verb does what was probably meant.
+    pub fn wrong_verb(seq: i64, verb: &str, wanted: TaskStatus, from: TaskStatus, to: TaskStatus) -> Self {
+        use TaskStatus::{Blocked, Failed, Pending, Queued, Review, Suspended};
+        let refusal = Self::illegal_transition(seq, from, to);
+        let other = match (from, to) {
+            (Pending, Queued) => "start",
+            (Blocked, Queued) => "unblock",
+            (Review, Queued) => "reject",
+            (Suspended, Queued) => "resume",
+            (Failed, Queued) => "retry",
+            (Queued, Queued) => {
+                let message =
+                    format!("task #{seq} is queued already; `andon why {seq}` says what it waits for");
+                return Self { message, ..refusal };
+            }
+            _ => return refusal,
+        };
+        let message = format!(
+            "task #{seq} is {from}, and `{verb}` takes one from {wanted} to {to}; `andon {other} {seq}` does that here"
+        );
+        Self { message, ..refusal }
     }
 
     /// Refused by the state of things, with a code of its own.
@@ -134,5 +158,17 @@ mod tests {
             "task #12 can't go from queued to success: from queued it can go to running, cancelled"
         );
         assert_eq!(refusal.code, "illegal_transition");
+    }
+
+    #[test]
+    fn a_verb_for_another_status_names_the_one_that_fits() {
+        use TaskStatus::{Failed, Pending, Queued, Success};
+        let said = |from| Refusal::wrong_verb(3, "retry", Failed, from, Queued).to_string();
+        assert_eq!(
+            said(Pending),
+            "task #3 is pending, and `retry` takes one from failed to queued; `andon start 3` does that here"
+        );
+        assert!(said(Queued).contains("queued already"));
+        assert!(said(Success).contains("andon copy 3"));
     }
 }

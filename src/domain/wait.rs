@@ -16,7 +16,7 @@ pub enum QuestionPurpose {
     /// The task asks; the answer resumes it.
     #[default]
     Clarify,
-    /// The worker died while it ran: run again, mark as failed, mark as done (C3).
+    /// The worker died while it ran: run again, mark as failed, mark as done.
     Lost,
     /// Its processes could not be proven dead (invariant 9).
     Orphan,
@@ -81,19 +81,25 @@ pub struct Question {
 /// Checks a new question: some text, and options that can be told apart.
 pub fn check_question(text: &str, options: &[String]) -> Result<(), Refusal> {
     if text.trim().is_empty() {
-        return Err(Refusal::invalid("question", "a question can't be empty"));
+        return Err(Refusal::invalid("question", "a question can't be empty; say what is to be decided"));
     }
     limited("question", text, ANSWER_LIMIT)?;
     if options.len() > 20 {
-        return Err(Refusal::invalid("options", "a question has at most 20 options"));
+        return Err(Refusal::invalid(
+            "options",
+            "a question has at most 20 options; name fewer, the person may still answer freely",
+        ));
     }
     for (place, option) in options.iter().enumerate() {
         if option.trim().is_empty() {
-            return Err(Refusal::invalid("options", format!("option {} is empty", place + 1)));
+            return Err(Refusal::invalid("options", format!("option {} is empty; leave it out", place + 1)));
         }
         limited("options", option, 500)?;
         if options[..place].iter().any(|o| o.trim().eq_ignore_ascii_case(option.trim())) {
-            return Err(Refusal::invalid("options", format!("option `{}` is there twice", option.trim())));
+            return Err(Refusal::invalid(
+                "options",
+                format!("option `{}` is there twice; leave one out", option.trim()),
+            ));
         }
     }
     Ok(())
@@ -109,7 +115,9 @@ impl Question {
             WaitState::Answered | WaitState::Consumed => {
                 return Err(Refusal::state(
                     "question_answered",
-                    format!("question {id} is answered already; the first answer counts"),
+                    format!(
+                        "question {id} is answered already, and the first answer counts; `andon questions` lists what is asked still"
+                    ),
                 ));
             }
             WaitState::Superseded => {
@@ -121,7 +129,9 @@ impl Question {
             WaitState::Cancelled => {
                 return Err(Refusal::state(
                     "question_cancelled",
-                    format!("question {id} was withdrawn with its task; nothing waits for an answer"),
+                    format!(
+                        "question {id} was withdrawn with its task, so nothing waits for an answer; `andon questions` lists what is asked still"
+                    ),
                 ));
             }
         }

@@ -191,7 +191,7 @@ fn in_the_queue(card: &Card, around: &Surroundings, now: Millis, reasons: &mut V
         reasons.push(reason(
             "unknown_agent",
             format!("no agent named `{agent}` is configured"),
-            format!("add [agents.{agent}] to the configuration; andon config path shows where"),
+            format!("add [agents.{agent}] to the file that andon config path names, and start andon anew"),
         ));
     }
     match around.dispatcher {
@@ -259,7 +259,12 @@ mod tests {
         assert_eq!(codes(&card, &busy), ["no_slot"]);
         assert_eq!(codes(&card, &Surroundings::default()), ["no_dispatcher"]);
         card.not_before_ms = Some(5);
-        card.predecessors = vec![Predecessor { seq: 26, title: "Build".into(), status: TaskStatus::Running }];
+        card.predecessors = vec![Predecessor {
+            id: "t_behind".into(),
+            seq: 26,
+            title: "Build".into(),
+            status: TaskStatus::Running,
+        }];
         card.workflow = Some(WorkflowBrief {
             id: WorkflowId::default(),
             name: "release".into(),

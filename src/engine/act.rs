@@ -199,13 +199,14 @@ impl<'a, 'c> Act<'a, 'c> {
         TaskId::from_random((self.random)())
     }
 
-    /// Refuses what is the operator's to anybody else (E58).
+    /// Refuses what is the operator's to anybody else.
     pub fn only_operator(&self, what: &str) -> Result<(), Failure> {
         if self.actor.is_operator() {
             return Ok(());
         }
         Err(Refusal::not_allowed(format!(
-            "{what} is for the person at the board; a program inside a run may not do it"
+            "{what} is for the person at the board, and this was called from inside a run; ask them, or call it from \
+             a terminal of your own"
         ))
         .into())
     }

@@ -13,7 +13,7 @@ use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now (C4).
+    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now.
     pub(super) fn begin(
         &mut self,
         dispatcher: &str,
@@ -170,7 +170,13 @@ impl Act<'_, '_> {
 
     fn spec(&self, task: &Task, run: &Run, paths: &Paths) -> Result<RunSpec, Failure> {
         let executor = task.executor.clone().ok_or_else(|| {
-            crate::domain::Refusal::state("no_executor", format!("task #{} has nothing to run", task.seq))
+            crate::domain::Refusal::state(
+                "no_executor",
+                format!(
+                    "task #{} has nothing to run; `andon edit {}` gives it a command",
+                    task.seq, task.seq
+                ),
+            )
         })?;
         // The first run of a task has asked nothing yet.
         let undelivered = if run.number > 1 { self.tx.undelivered_answer(task.seq)? } else { None };

@@ -9,11 +9,12 @@ use super::act::Act;
 use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
+use crate::domain::definition::{CheckParams, any_params};
 use crate::domain::time::Millis;
-use crate::domain::{Actor, ProcessIdentity, Refusal, RunId, WorkflowId};
+use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx};
 
-/// What happens to a run whose holder died, where no automatic retry is left (C3).
+/// What happens to a run whose holder died, where no automatic retry is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLost {
@@ -35,13 +36,31 @@ pub struct Policy {
     pub on_lost: OnLost,
     /// The tools that a step may use; checked when a workflow is made and started.
     pub tools: Vec<String>,
+    /// What is wrong with the parameters of a step's tool; checked with its name.
+    pub check: CheckParams,
     /// The configured agents; `None` where they are not known.
     pub agents: Option<Vec<String>>,
+    /// Those of them whose work waits for a review, unless a card says otherwise.
+    pub reviewed_agents: Vec<String>,
+}
+
+impl Policy {
+    /// Whether what this carries out waits for a review, where nobody says.
+    pub fn is_reviewed(&self, executor: Option<&Executor>) -> bool {
+        executor.is_some_and(|executor| self.reviewed_agents.iter().any(|name| name == executor.lane()))
+    }
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Policy { lease_ms: 30_000, on_lost: OnLost::Ask, tools: Vec::new(), agents: None }
+        Policy {
+            lease_ms: 30_000,
+            on_lost: OnLost::Ask,
+            tools: Vec::new(),
+            check: any_params,
+            agents: None,
+            reviewed_agents: Vec::new(),
+        }
     }
 }
 
@@ -260,8 +279,9 @@ impl Act<'_, '_> {
         Ok(Some(Refusal::state(
             "late_result",
             format!(
-                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history",
-                target.seq
+                "run {run} of task #{} is over, so what it says no longer counts; it was kept in the history \
+                 (andon show {}), and the newest run has the word",
+                target.seq, target.seq
             ),
         )))
     }
@@ -310,11 +330,13 @@ impl Act<'_, '_> {
             Command::CancelWorkflow { workflow } => self.cancel_workflow(&workflow),
             Command::RerunWorkflow { workflow, from_failed } => self.rerun_workflow(&workflow, from_failed),
             Command::CreateBoard { name } => {
-                let name = crate::domain::text::word("board", &name)?;
+                let name = crate::domain::text::board(&name)?;
                 if !self.tx.ensure_board(&name, self.now)? {
-                    return Err(
-                        Refusal::state("board_exists", format!("board `{name}` exists already")).into()
-                    );
+                    return Err(Refusal::state(
+                        "board_exists",
+                        format!("board `{name}` exists already; `--board {name}` shows it"),
+                    )
+                    .into());
                 }
                 self.note(
                     crate::domain::EventKind::BoardChanged,

@@ -194,10 +194,17 @@ struct Shell {
 impl Shell {
     /// Waits for the lock, then dispatches until told to stop.
     fn attach(mut self, file: &File) {
+        let mut told = false;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::WouldBlock) if told => {}
+                Err(TryLockError::WouldBlock) => {
+                    told = true;
+                    tracing::info!(
+                        "another andon dispatches this database; this one takes over when that one goes"
+                    );
+                }
                 Err(TryLockError::Error(error)) => {
                     tracing::error!(%error, "can't lock the dispatcher's file; nothing is dispatched here");
                     return;
@@ -219,6 +226,9 @@ impl Shell {
                 let inner = self.engine.inner.clone();
                 inner.slots.store(self.options.parallel, Ordering::Relaxed);
                 inner.dispatching.store(1, Ordering::Relaxed);
+                if told {
+                    tracing::info!("the other one is gone; dispatching");
+                }
                 self.dispatch(&runtime);
                 inner.dispatching.store(0, Ordering::Relaxed);
                 runtime.shutdown_timeout(Duration::from_millis(200));

@@ -15,7 +15,7 @@ use crate::domain::{
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// The verb `start`: what has an executor is queued for the dispatcher, what is manual is taken (C5).
+    /// The verb `start`: what has an executor is queued for the dispatcher, what is manual is taken.
     pub(super) fn start(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
@@ -40,7 +40,10 @@ impl Act<'_, '_> {
                 self.refuse_waiting(task)?;
                 self.begin_manual(ledger)
             }
-            (status, _) => Err(Refusal::illegal_transition(task.seq, status, TaskStatus::Queued).into()),
+            (status, _) => {
+                let to = TaskStatus::Queued;
+                Err(Refusal::wrong_verb(task.seq, "start", TaskStatus::Pending, status, to).into())
+            }
         }
     }
 
@@ -56,18 +59,23 @@ impl Act<'_, '_> {
         }
     }
 
-    /// The tool `task start`: queued and claimed for the caller in one transaction (C5, E41).
+    /// The tool `task start`: queued and claimed for the caller in one transaction.
     pub(super) fn take(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
         if !matches!(task.status, TaskStatus::Pending | TaskStatus::Queued) {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
+            let (wanted, to) = (TaskStatus::Pending, TaskStatus::Queued);
+            return Err(Refusal::wrong_verb(task.seq, "start", wanted, task.status, to).into());
         }
         self.refuse_waiting(task)?;
         if task.held {
             return Err(Refusal::state(
                 "workflow_paused",
-                format!("task #{} belongs to a paused workflow; resume that first", task.seq),
+                format!(
+                    "task #{} belongs to a paused workflow; `andon workflow resume {}` lets it go on",
+                    task.seq,
+                    task.workflow_id.as_ref().map_or("ID", |id| id.as_str())
+                ),
             )
             .into());
         }
@@ -289,7 +297,8 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "closing",
                 format!(
-                    "task #{seq} is being stopped already ({already}); it settles when its processes are gone"
+                    "task #{seq} is being stopped already ({already}) and settles when its processes are gone; \
+                     `andon wait {seq}` waits for that, `andon cancel {seq}` has the last word"
                 ),
             )
             .into());
@@ -308,13 +317,11 @@ impl Act<'_, '_> {
         Ok(Outcome::Accepted { task: Box::new(task), run: run.id })
     }
 
-    /// FAILED → QUEUED within the budget (C7); a step of a closed workflow is refused (C6).
+    /// FAILED → QUEUED within the budget; a step of a closed workflow is refused.
     pub(super) fn retry(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Failed {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "retry", TaskStatus::Failed, TaskStatus::Queued)?;
         if let Some(id) = task.workflow_id.clone() {
             let seq = task.seq;
             let workflow = self.workflow(&id)?;
@@ -356,9 +363,7 @@ impl Act<'_, '_> {
     pub(super) fn unblock(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Blocked {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "unblock", TaskStatus::Blocked, TaskStatus::Queued)?;
         self.close_question(task, WaitState::Superseded)?;
         if let Some(run) = self.tx.active_run(task.seq)? {
             self.unpark(&mut ledger, run, EventKind::Unblocked)?;
@@ -408,9 +413,7 @@ impl Act<'_, '_> {
     pub(super) fn resume(&mut self, which: &IdRef, run_next: bool) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Suspended {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "resume", TaskStatus::Suspended, TaskStatus::Queued)?;
         self.requeue(&mut ledger, EventKind::Resumed, run_next)?;
         self.save(ledger)
     }
@@ -419,9 +422,7 @@ impl Act<'_, '_> {
         self.only_operator("approving work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Success).into());
-        }
+        refuse_unless(task, "approve", TaskStatus::Review, TaskStatus::Success)?;
         ledger.step(
             TaskStatus::Success,
             EventKind::Succeeded,
@@ -438,9 +439,7 @@ impl Act<'_, '_> {
         self.only_operator("rejecting work")?;
         let mut ledger = self.open(which)?;
         let task = ledger.task();
-        if task.status != TaskStatus::Review {
-            return Err(Refusal::illegal_transition(task.seq, task.status, TaskStatus::Queued).into());
-        }
+        refuse_unless(task, "reject", TaskStatus::Review, TaskStatus::Queued)?;
         let feedback = text::limited("feedback", feedback.as_deref().unwrap_or("").trim(), TEXT_LIMIT)?;
         let now = self.now;
         let data = data([("feedback", json!(feedback))]);
@@ -452,7 +451,7 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// Carries out whatever a move to that column means (C11).
+    /// Carries out whatever a move to that column means.
     pub(super) fn move_to(
         &mut self,
         which: &IdRef,
@@ -525,5 +524,13 @@ impl Act<'_, '_> {
             },
             _ => Ok(()),
         }
+    }
+}
+
+/// A verb that takes a task out of one status is refused for any other.
+fn refuse_unless(task: &Task, verb: &str, wanted: TaskStatus, to: TaskStatus) -> Result<(), Refusal> {
+    match task.status == wanted {
+        true => Ok(()),
+        false => Err(Refusal::wrong_verb(task.seq, verb, wanted, task.status, to)),
     }
 }

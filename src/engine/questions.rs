@@ -1,4 +1,4 @@
-//! Questions: asking blocks the task, answering resumes the same task, once (E47–E59).
+//! Questions: asking blocks the task, answering resumes the same task, once.
 
 use serde_json::json;
 
@@ -32,14 +32,20 @@ impl Act<'_, '_> {
         else {
             return Err(Refusal::state(
                 "not_running",
-                format!("task #{} is {}; only a task that runs can ask", task.seq, task.status),
+                format!(
+                    "task #{} is {}, and only a task that runs can ask; start it, or ask from inside its run",
+                    task.seq, task.status
+                ),
             )
             .into());
         };
         if run.closing_as.is_some() {
             return Err(Refusal::state(
                 "closing",
-                format!("task #{} is being stopped; its question would never be answered", task.seq),
+                format!(
+                    "task #{} is being stopped, so its question would never be answered; end, and ask in its next run",
+                    task.seq
+                ),
             )
             .into());
         }
@@ -155,7 +161,9 @@ impl Act<'_, '_> {
                 }
                 // The last question says best why there is nothing to answer.
                 self.tx.questions_of(task.seq)?.pop().ok_or_else(|| {
-                    Refusal::state("no_question", format!("task #{} asks nothing", task.seq)).into()
+                    let said =
+                        format!("task #{} asks nothing; `andon questions` lists what is asked", task.seq);
+                    Refusal::state("no_question", said).into()
                 })
             }
         }

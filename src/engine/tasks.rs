@@ -13,7 +13,7 @@ use crate::store::Failure;
 impl Act<'_, '_> {
     pub(super) fn create(&mut self, new: NewTask) -> Result<Task, Failure> {
         let board = match &new.board {
-            Some(board) => text::word("board", board)?,
+            Some(board) => text::board(board)?,
             None => DEFAULT_BOARD.to_owned(),
         };
         self.tx.ensure_board(&board, self.now)?;
@@ -34,8 +34,10 @@ impl Act<'_, '_> {
             retry_max: new.retry_max,
             max_retries: new.max_retries.unwrap_or(DEFAULT_MAX_RETRIES).max(new.retry_max),
             dispatch: if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual },
+            review_required: new
+                .review_required
+                .unwrap_or_else(|| new.worktree || self.policy.is_reviewed(executor.as_ref())),
             executor,
-            review_required: new.review_required.unwrap_or(new.worktree),
             worktree: if new.worktree { "wanted".to_owned() } else { String::new() },
             timeout_seconds: new.timeout_seconds.map(positive_seconds).transpose()?,
             not_before_ms: new.not_before_ms,
@@ -64,10 +66,19 @@ impl Act<'_, '_> {
                 );
             }
             Work::Command { command: Program::Shell(line) } if line.trim().is_empty() => {
-                return Err(Refusal::invalid("command", "a command can't be empty").into());
+                return Err(Refusal::invalid(
+                    "command",
+                    "a command can't be empty; write what is to be run, or leave it out for a manual card",
+                )
+                .into());
             }
-            Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
-                return Err(Refusal::invalid("command", "a command can't hold a NUL character").into());
+            Work::Command { command: Program::Argv(words) }
+                if words.iter().any(|word| word.contains('\0')) =>
+            {
+                return Err(nul_in_command().into());
+            }
+            Work::Command { command: Program::Shell(line) } if line.contains('\0') => {
+                return Err(nul_in_command().into());
             }
             Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
                 let known = self.policy.tools.join(", ");
@@ -81,7 +92,8 @@ impl Act<'_, '_> {
                     && !agents.contains(name)
                 {
                     let known = match agents.is_empty() {
-                        true => "none are configured; `andon config path` shows where".to_owned(),
+                        true => "none are configured; `andon config path` names the file for [agents.NAME]"
+                            .to_owned(),
                         false => format!("configured are {}", agents.join(", ")),
                     };
                     let refusal = Refusal::invalid("agent", format!("there is no agent `{name}`; {known}"));
@@ -95,7 +107,7 @@ impl Act<'_, '_> {
         {
             return Err(Refusal::invalid(
                 "cwd",
-                format!("the folder `{}` is not absolute", text::one_line(cwd)),
+                format!("the folder `{}` is not absolute; write it from / on", text::one_line(cwd)),
             )
             .into());
         }
@@ -106,7 +118,10 @@ impl Act<'_, '_> {
             if bad {
                 return Err(Refusal::invalid(
                     "env",
-                    format!("`{}` is no name of a variable", text::one_line(name)),
+                    format!(
+                        "`{}` is no variable; a name has no `=`, and neither it nor its value a NUL character",
+                        text::one_line(name)
+                    ),
                 )
                 .into());
             }
@@ -173,14 +188,18 @@ impl Act<'_, '_> {
             value.as_deref().map(|v| text::limited(field, v.trim(), text::LABEL_LIMIT)).transpose()
         };
         let (assignee, source) = (short("assignee", &edit.assignee)?, short("source", &edit.source)?);
-        let board = edit.board.as_deref().map(|b| text::word("board", b)).transpose()?;
+        let board = edit.board.as_deref().map(text::board).transpose()?;
         if let Some(board) = &board {
             self.tx.ensure_board(board, self.now)?;
         }
         if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; what it runs with can be changed when it has ended", task.seq),
+                format!(
+                    "task #{} is running, and what it runs with can be changed only when it is not; \
+                     `andon suspend {}` stops it so that it can go on later",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
@@ -231,8 +250,9 @@ impl Act<'_, '_> {
             return Err(Refusal::state(
                 "already_claimed",
                 format!(
-                    "task #{} is {} already; only one that is pending or queued can be made to wait",
-                    task.seq, task.status
+                    "task #{} is {} already, and only one that is pending or queued can be made to wait; \
+                     `andon copy {}` makes a fresh card that can",
+                    task.seq, task.status, task.seq
                 ),
             )
             .into());
@@ -240,14 +260,19 @@ impl Act<'_, '_> {
         self.add_dependency(task.seq, &on)
     }
 
-    /// Makes a task wait for `on`, checked for cycles over the whole graph (W3).
+    /// Makes a task wait for `on`, checked for cycles over the whole graph.
     fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
         let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
         if let Some(path) = closes {
             let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
             return Err(Refusal::state(
                 "cycle",
-                format!("task #{seq} can't need #{}: it would close the cycle {}", on.seq, path.join(" → ")),
+                format!(
+                    "task #{seq} can't need #{}: it would close the cycle {}, and none of them could ever start; \
+                     take one of these arrows away first: andon depend ID --on ID --remove",
+                    on.seq,
+                    path.join(" → ")
+                ),
             )
             .with_detail(json!({ "path": path }))
             .into());
@@ -272,9 +297,9 @@ impl Act<'_, '_> {
         let on = self.tx.resolve(on)?;
         let seq = ledger.task().seq;
         if !self.tx.remove_dependency(seq, on.seq)? {
-            return Err(
-                Refusal::state("no_dependency", format!("task #{seq} does not need #{}", on.seq)).into()
-            );
+            let said =
+                format!("task #{seq} does not need #{}; `andon show {seq}` lists what it needs", on.seq);
+            return Err(Refusal::state("no_dependency", said).into());
         }
         self.freed(ledger, &on, EventKind::DependencyRemoved)
     }
@@ -309,7 +334,10 @@ impl Act<'_, '_> {
         if !task.status.is_settled() {
             return Err(Refusal::state(
                 "not_settled",
-                format!("task #{} is {}; only what has ended can be put away", task.seq, task.status),
+                format!(
+                    "task #{} is {}, and only what has ended can be put away; `andon cancel {}` ends it",
+                    task.seq, task.status, task.seq
+                ),
             )
             .into());
         }
@@ -318,7 +346,7 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// Hides a task; what happened stays (C20). What waited for it is freed and told (W7).
+    /// Hides a task; what happened stays. What waited for it is freed and told.
     pub(super) fn delete(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let task = self.tx.resolve(which)?;
         if task.archived_at_ms.is_some() {
@@ -327,7 +355,10 @@ impl Act<'_, '_> {
         if self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
-                format!("task #{} is running; cancel it first: andon cancel {}", task.seq, task.seq),
+                format!(
+                    "task #{} is running; `andon cancel {}` stops it, then it can go",
+                    task.seq, task.seq
+                ),
             )
             .into());
         }
@@ -366,6 +397,10 @@ fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {
         )),
         seconds => Ok(seconds),
     }
+}
+
+fn nul_in_command() -> Refusal {
+    Refusal::invalid("command", "a command can't hold a NUL character; put it into a script and run that")
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {

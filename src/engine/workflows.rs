@@ -1,5 +1,5 @@
-//! Workflows: created as a whole with all their step tasks (G19), started, paused, resumed, cancelled, repaired
-//! and run again. The engine only orders; it runs nothing (E117).
+//! Workflows: created as a whole with all their step tasks, started, paused, resumed, cancelled, repaired
+//! and run again. The engine only orders; it runs nothing.
 
 use serde_json::{Map, json};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl Act<'_, '_> {
         start: bool,
     ) -> Result<Outcome, Failure> {
         self.check(&definition)?;
-        let board = text::word("board", definition.board_or(board.as_deref().unwrap_or("")))?;
+        let board = text::board(definition.board_or(board.as_deref().unwrap_or("")))?;
         let id = self.make_workflow(&definition, &board, cwd.as_deref(), None, &HashMap::new())?;
         match start {
             true => self.start_workflow(id.as_str()),
@@ -37,7 +37,8 @@ impl Act<'_, '_> {
             true => definition.steps.iter().map(|s| s.tool_name.as_str()).collect(),
             false => self.policy.tools.iter().map(String::as_str).collect(),
         };
-        let vocabulary = Vocabulary { tools: &tools, agents: self.policy.agents.as_deref() };
+        let vocabulary =
+            Vocabulary { tools: &tools, agents: self.policy.agents.as_deref(), check: self.policy.check };
         definition::recheck(definition, vocabulary).map_err(|faults| definition::refusal(&faults).into())
     }
 
@@ -133,8 +134,8 @@ impl Act<'_, '_> {
             retry_max: step.retry_max,
             max_retries: DEFAULT_MAX_RETRIES.max(step.retry_max),
             dispatch: Dispatch::Auto,
+            review_required: step.review_required.unwrap_or_else(|| self.policy.is_reviewed(Some(&executor))),
             executor: Some(executor),
-            review_required: step.review_required,
             timeout_seconds: Some(step.timeout_seconds),
             metadata,
             open_predecessors,
@@ -161,14 +162,12 @@ impl Act<'_, '_> {
         let now = self.now;
         let workflow = self.workflow(&id)?;
         if workflow.started || workflow.status.is_closed() {
-            return Err(Refusal::state(
-                "workflow_started",
-                format!(
-                    "workflow `{}` is {} already; `andon workflow rerun {id}` makes a new one",
-                    workflow.name, workflow.status
-                ),
-            )
-            .into());
+            let next = match workflow.status.is_closed() {
+                true => format!("`andon workflow rerun {id}` makes a new one"),
+                false => format!("`andon workflow status {id}` shows how it goes"),
+            };
+            let said = format!("workflow `{}` is {} already; {next}", workflow.name, workflow.status);
+            return Err(Refusal::state("workflow_started", said).into());
         }
         workflow.started = true;
         workflow.started_at_ms = Some(now);
@@ -191,7 +190,7 @@ impl Act<'_, '_> {
     }
 
     /// An idempotent repair: counters, ready steps, and the sweep after a failure are set right where they are
-    /// not. Reports 0 changes on a healthy workflow (W1).
+    /// not. Reports 0 changes on a healthy workflow.
     pub(super) fn advance_workflow(&mut self, name: &str) -> Result<Outcome, Failure> {
         let id = self.tx.resolve_workflow(name)?.id;
         let changes = self.repair_workflow(&id)?;
@@ -242,7 +241,7 @@ impl Act<'_, '_> {
         Ok(changes)
     }
 
-    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason (G5).
+    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason.
     /// With `never_ran` only what never ran. Answers how many that were.
     pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task, never_ran: bool) -> Result<u32, Failure> {
         let how = match cause.status {
@@ -266,10 +265,12 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "paused")?;
         let workflow = self.workflow(&id)?;
         if !workflow.started || workflow.paused {
-            let state = if workflow.paused { "paused already" } else { "not started" };
-            return Err(
-                Refusal::state("not_running", format!("workflow `{}` is {state}", workflow.name)).into()
-            );
+            let (state, next) = match workflow.paused {
+                true => ("is paused already", "`andon workflow resume` lets it go on"),
+                false => ("was not started, so nothing of it runs", "`andon workflow start` does it"),
+            };
+            let said = format!("workflow `{}` {state}; {next}", workflow.name);
+            return Err(Refusal::state("not_running", said).into());
         }
         workflow.paused = true;
         self.hold(&id, true)
@@ -279,9 +280,11 @@ impl Act<'_, '_> {
         let id = self.open_workflow(name, "resumed")?;
         let workflow = self.workflow(&id)?;
         if !workflow.paused {
-            return Err(
-                Refusal::state("not_paused", format!("workflow `{}` is not paused", workflow.name)).into()
+            let said = format!(
+                "workflow `{}` is not paused but {}; `andon workflow status {id}` shows what its steps wait for",
+                workflow.name, workflow.status
             );
+            return Err(Refusal::state("not_paused", said).into());
         }
         workflow.paused = false;
         self.hold(&id, false)
@@ -344,15 +347,16 @@ impl Act<'_, '_> {
         Ok(workflow.id)
     }
 
-    /// A new workflow from a closed one (C6).
+    /// A new workflow from a closed one.
     pub(super) fn rerun_workflow(&mut self, name: &str, from_failed: bool) -> Result<Outcome, Failure> {
         let old = self.tx.resolve_workflow(name)?;
         if !old.status.is_closed() {
             return Err(Refusal::state(
                 "workflow_open",
                 format!(
-                    "workflow `{}` is {} and goes on; only one that has ended is run again",
-                    old.name, old.status
+                    "workflow `{}` is {} and goes on, and only one that has ended is run again; \
+                     `andon workflow cancel {}` ends it",
+                    old.name, old.status, old.id
                 ),
             )
             .into());

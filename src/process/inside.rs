@@ -5,6 +5,8 @@
 pub const RUN_VARIABLE: &str = "ANDON_RUN_ID";
 /// The variable that names the task of the run.
 pub const TASK_VARIABLE: &str = "ANDON_TASK_ID";
+/// The variable that names who carries the run out.
+pub const AGENT_VARIABLE: &str = "ANDON_AGENT";
 /// No real process tree is deeper; a loop of re-used process ids can't keep us.
 const DEPTH_LIMIT: usize = 64;
 
@@ -15,15 +17,22 @@ pub struct Inside {
     pub run_id: String,
     /// Its task; empty where it was not told.
     pub task_id: String,
+    /// Who carries it out, by name; empty where it was not told.
+    pub agent: String,
 }
 
 /// The run that this process is inside of; `None` for one that a person started.
 pub fn find() -> Option<Inside> {
-    let own = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-    match own(RUN_VARIABLE) {
-        Some(run_id) => Some(Inside { run_id, task_id: own(TASK_VARIABLE).unwrap_or_default() }),
-        None => among_ancestors(),
-    }
+    told(|name| std::env::var(name).ok().filter(|value| !value.is_empty())).or_else(among_ancestors)
+}
+
+/// What variables say, looked up by name; `None` where they name no run.
+fn told(variable: impl Fn(&str) -> Option<String>) -> Option<Inside> {
+    Some(Inside {
+        run_id: variable(RUN_VARIABLE)?,
+        task_id: variable(TASK_VARIABLE).unwrap_or_default(),
+        agent: variable(AGENT_VARIABLE).unwrap_or_default(),
+    })
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -41,8 +50,8 @@ fn among_ancestors() -> Option<Inside> {
         }
         // One that belongs to another user can't be read and is passed over.
         let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        if let Some(run_id) = variable(&variables, RUN_VARIABLE) {
-            return Some(Inside { run_id, task_id: variable(&variables, TASK_VARIABLE).unwrap_or_default() });
+        if let Some(inside) = told(|name| variable(&variables, name)) {
+            return Some(inside);
         }
         pid = Stat::of(pid)?.parent;
     }

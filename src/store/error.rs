@@ -18,6 +18,10 @@ pub enum StoreError {
         /// What the system says.
         source: std::io::Error,
     },
+    /// The folder of a file that is to be made does not exist. It is not made here: a mistyped path would become
+    /// an empty board.
+    #[error("there is no folder {0}; make it first, or name another file with --db")]
+    NoFolder(PathBuf),
     /// The database is read-only.
     #[error("{0} can't be written: it is read-only; change its permissions, or name another file with --db")]
     ReadOnly(PathBuf),

@@ -1,9 +1,9 @@
-//! Opening: the file is ours alone (0600, in a 0700 folder where we make the folder), on a local file system,
-//! of a schema that we know; older ones are migrated forward in one transaction.
+//! Opening: the file is ours alone (0600), in a folder that exists, on a local file system, of a schema that we
+//! know; older ones are migrated forward in one transaction.
 
 use rusqlite::{Connection, OpenFlags};
-use std::fs::{DirBuilder, OpenOptions};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -121,8 +121,7 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
-        let io = |source| StoreError::File { path: folder.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+        return Err(StoreError::NoFolder(folder.to_owned()));
     }
     // Only a file that this call makes is ever opened here: closing a descriptor of one that SQLite has open, by
     // another thread that was quicker, would drop SQLite's locks.

@@ -200,7 +200,7 @@ impl View<'_> {
         Ok(lanes)
     }
 
-    /// The next task of a lane: at the head by a person's wish, then priority, age, number (G4). Costs the same
+    /// The next task of a lane: at the head by a person's wish, then priority, age, number. Costs the same
     /// beside a million finished tasks. What can't be read, and the numbers in `passed`, are passed over.
     pub fn next_ready(&self, lane: &str, passed: &[i64]) -> Result<Option<Task>, Failure> {
         let mut statement = self.connection.prepare_cached(NEXT_READY)?;
@@ -325,7 +325,7 @@ impl View<'_> {
     /// What a task needs: all of it, settled or not.
     pub fn predecessors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
         self.neighbours(
-            "SELECT tasks.seq, title, status FROM dependencies JOIN tasks ON tasks.seq = on_seq
+            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = on_seq
              WHERE task_seq = ?1 ORDER BY on_seq",
             seq,
         )
@@ -334,7 +334,7 @@ impl View<'_> {
     /// What needs a task.
     pub fn successors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
         self.neighbours(
-            "SELECT tasks.seq, title, status FROM dependencies JOIN tasks ON tasks.seq = task_seq
+            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = task_seq
              WHERE on_seq = ?1 ORDER BY task_seq",
             seq,
         )
@@ -344,6 +344,7 @@ impl View<'_> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map([seq], |row| {
             Ok(Predecessor {
+                id: TaskId(row.get(3)?),
                 seq: row.get(0)?,
                 title: row.get(1)?,
                 status: rows::word(row, 2, TaskStatus::parse)?,

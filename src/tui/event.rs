@@ -98,8 +98,10 @@ pub enum Loading {
 pub struct LogChunk {
     /// The bytes, as they were printed.
     pub bytes: Vec<u8>,
-    /// How many bytes before this piece are not shown.
+    /// How many kept bytes come before the first piece and are not shown.
     pub skipped: u64,
+    /// How many bytes the log has lost so far because it is at its cap.
+    pub dropped: u64,
     /// The piece begins the log; what was shown before is dropped.
     pub first: bool,
 }
@@ -111,6 +113,8 @@ pub enum EditPlace {
     Form,
     /// In `$EDITOR`.
     Editor,
+    /// In the form that is open and was refused.
+    Again,
 }
 
 /// What is to be done outside.

@@ -201,7 +201,8 @@ mod tests {
     #[test]
     fn a_stalled_card_is_found() {
         use crate::domain::board::Predecessor;
-        let behind = Predecessor { seq: 1, title: "x".into(), status: TaskStatus::Cancelled };
+        let behind =
+            Predecessor { id: "t_behind".into(), seq: 1, title: "x".into(), status: TaskStatus::Cancelled };
         let stuck = Card { status: TaskStatus::Queued, predecessors: vec![behind], ..Card::default() };
         assert!(shown("is:stalled", &stuck) && shown("is:lit", &stuck));
     }

@@ -1,8 +1,7 @@
 //! Follows a run's output while it is looked at: a thread that reads what was added, and ends when nobody looks.
 
-use std::fs::File;
-use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Thread;
@@ -11,13 +10,12 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::event::{Event, LogChunk};
 use crate::domain::RunId;
+use crate::process::log::Follow;
 
 /// How often a log that is looked at is read. There is no notice for a growing file that works everywhere.
 const READ_EVERY: Duration = Duration::from_millis(150);
 /// At most so many bytes of a long log are shown, from its end.
 const SHOWN: u64 = 4 * 1024 * 1024;
-/// How much is handed on at once.
-const PIECE: usize = 256 * 1024;
 
 /// A log that is followed. Dropping it ends that.
 pub struct Follower {
@@ -26,7 +24,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    /// Follows the file; once only where no more may come.
+    /// Follows the log; once only where no more may come.
     pub fn start(
         run: RunId,
         path: PathBuf,
@@ -37,7 +35,7 @@ impl Follower {
         let stop = ended.clone();
         let thread = std::thread::Builder::new()
             .name("andon-board-log".to_owned())
-            .spawn(move || follow(&run, &path, live, &stop, &send))?;
+            .spawn(move || follow(&run, path, live, &stop, &send))?;
         Ok(Follower { ended, thread: thread.thread().clone() })
     }
 }
@@ -49,50 +47,35 @@ impl Drop for Follower {
     }
 }
 
-fn follow(run: &RunId, path: &Path, live: bool, ended: &AtomicBool, send: &UnboundedSender<Event>) {
-    let mut at = None;
-    let mut told = false;
+fn follow(run: &RunId, path: PathBuf, live: bool, ended: &AtomicBool, send: &UnboundedSender<Event>) {
+    let trouble = |error: io::Error| {
+        // The loop may have ended meanwhile.
+        let _ = send
+            .send(Event::Trouble(format!("the log can't be read: {error}; open the card again to retry")));
+    };
+    let mut log = match Follow::from_end(path, SHOWN) {
+        Ok(log) => log,
+        Err(error) => return trouble(error),
+    };
+    let skipped = log.offset() - log.dropped();
+    let mut first = true;
     while !ended.load(Ordering::Relaxed) {
-        let chunk = match read(path, at) {
-            Ok((chunk, next)) => {
-                at = Some(next);
-                chunk
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                LogChunk { first: true, ..LogChunk::default() }
-            }
-            Err(error) => {
-                // The loop may have ended meanwhile.
-                let _ = send.send(Event::Trouble(format!("the log can't be read: {error}")));
+        let bytes = match log.next() {
+            Ok(bytes) => bytes,
+            Err(error) => return trouble(error),
+        };
+        let read_on = !bytes.is_empty();
+        if first || read_on {
+            let chunk = LogChunk { bytes, skipped, dropped: log.dropped(), first };
+            if send.send(Event::Log { run: run.clone(), chunk }).is_err() {
                 return;
             }
-        };
-        let full = chunk.bytes.len() == PIECE;
-        if (!told || !chunk.bytes.is_empty()) && send.send(Event::Log { run: run.clone(), chunk }).is_err() {
-            return;
         }
-        told = true;
-        match (full, live) {
+        first = false;
+        match (read_on, live) {
             (true, _) => {}
             (false, true) => std::thread::park_timeout(READ_EVERY),
             (false, false) => return,
         }
     }
-}
-
-/// Reads what was added after `at`; from the beginning, or near the end of a long log, where nothing was read yet
-/// or the file was made anew.
-fn read(path: &Path, at: Option<u64>) -> io::Result<(LogChunk, u64)> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let first = at.is_none_or(|at| at > length);
-    let from = match at {
-        Some(at) if !first => at,
-        _ => length.saturating_sub(SHOWN),
-    };
-    file.seek(SeekFrom::Start(from))?;
-    let mut bytes = Vec::new();
-    file.take(PIECE as u64).read_to_end(&mut bytes)?;
-    let next = from + bytes.len() as u64;
-    Ok((LogChunk { bytes, skipped: if first { from } else { 0 }, first }, next))
 }

@@ -24,8 +24,10 @@ pub struct LogView {
     pub read: bool,
     /// The lines; colours are still in them as escape sequences.
     pub lines: Vec<String>,
-    /// Bytes that are not shown since the log is too long.
+    /// Bytes before the first line that are kept on disk but not here.
     pub skipped: u64,
+    /// Bytes that the log lost in its middle, at its cap.
+    pub dropped: u64,
     /// The first line that is drawn, where the end is not followed.
     pub top: usize,
     /// Whether the end is followed.
@@ -44,6 +46,7 @@ impl Default for LogView {
             read: false,
             lines: Vec::new(),
             skipped: 0,
+            dropped: 0,
             top: 0,
             follow: true,
             wrap: true,
@@ -68,7 +71,10 @@ impl LogView {
             (self.follow, self.top) = (follow, top);
         }
         self.read = true;
-        self.skipped = self.skipped.max(chunk.skipped);
+        if chunk.first {
+            self.skipped = chunk.skipped;
+        }
+        self.dropped = chunk.dropped;
         let mut bytes = std::mem::take(&mut self.rest);
         bytes.extend(chunk.bytes);
         let mut lines = bytes.split(|byte| *byte == b'\n').peekable();
@@ -81,7 +87,8 @@ impl LogView {
             self.lines.push(shown);
         }
         let over = self.lines.len().saturating_sub(LINES_KEPT);
-        self.lines.drain(..over);
+        // A line may be shown otherwise than it is stored, so this is a size to tell and not to reckon with.
+        self.skipped += self.lines.drain(..over).map(|line| line.len() as u64 + 1).sum::<u64>();
         self.top = self.top.saturating_sub(over);
     }
 
@@ -175,7 +182,7 @@ mod tests {
     fn read(pieces: &[&[u8]]) -> LogView {
         let mut log = LogView::default();
         for (at, bytes) in pieces.iter().enumerate() {
-            log.take(LogChunk { bytes: bytes.to_vec(), skipped: 0, first: at == 0 });
+            log.take(LogChunk { bytes: bytes.to_vec(), first: at == 0, ..LogChunk::default() });
         }
         log
     }
@@ -205,6 +212,7 @@ mod tests {
     #[test]
     fn a_flood_keeps_its_end() {
         let many = "x\n".repeat(LINES_KEPT + 5);
-        assert_eq!(read(&[many.as_bytes()]).lines.len(), LINES_KEPT);
+        let log = read(&[many.as_bytes()]);
+        assert_eq!((log.lines.len(), log.skipped), (LINES_KEPT, 10));
     }
 }

@@ -80,6 +80,8 @@ pub enum Exit {
     Stopped,
     /// At once: runs may still be stopping.
     AtOnce,
+    /// The terminal is gone, and nobody can be asked.
+    HungUp,
 }
 
 /// Why the board could not be opened, or had to close.
@@ -128,11 +130,19 @@ pub fn run(engine: Engine, options: Options) -> Result<Exit, BoardError> {
         let input = TtyInput::new(background == Background::Late)?;
         let mut session =
             Session::new(app, terminal, host, input, outside, inbox, engine.changes(), move || clock.now());
-        loop {
-            if let Some(exit) = session.turn().await? {
-                return Ok(exit);
+        let left = loop {
+            match session.turn().await {
+                Ok(None) => {}
+                Ok(Some(exit)) => break Ok(exit),
+                Err(error) => break Err(error),
             }
+        };
+        // A terminal that is gone is first heard of by a signal, or by what can't be written.
+        if matches!(left, Ok(Exit::HungUp)) || !terminal::is_terminal() {
+            session.host.lose();
+            return Ok(Exit::HungUp);
         }
+        Ok(left?)
     })
 }
 
@@ -311,7 +321,11 @@ where
         match picked {
             Picked::Incoming(Incoming::Event(event)) | Picked::Event(event) => self.take(event),
             Picked::Incoming(Incoming::Continued) => self.take_back(),
-            Picked::Incoming(Incoming::Closed) | Picked::Ended => {
+            Picked::Incoming(Incoming::Closed) => {
+                self.exit = Some(Exit::HungUp);
+                Ok(())
+            }
+            Picked::Ended => {
                 self.exit = Some(Exit::AtOnce);
                 Ok(())
             }

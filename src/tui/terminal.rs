@@ -10,6 +10,9 @@ use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, SetTitle,
 };
 use crossterm::{cursor, execute};
+use rustix::fs::{FileType, fstat};
+use rustix::stdio::{dup2_stderr, dup2_stdin, dup2_stdout};
+use std::fs::OpenOptions;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Mutex, Once, PoisonError};
 use std::thread::ThreadId;
@@ -60,6 +63,29 @@ impl Tty {
         tty.enter()?;
         Ok(tty)
     }
+
+    /// The terminal is gone, or about to be. Gives it back as far as it still listens; from then on what is printed
+    /// goes nowhere. Printing to a lost terminal fails, which some print with a panic, and a panic on the way out
+    /// would leave what runs without anyone to stop it.
+    pub fn lose(&mut self) {
+        if let Err(error) = self.leave() {
+            tracing::info!(%error, "the terminal is gone");
+        }
+        if let Err(error) = mute() {
+            tracing::warn!(%error, "the lost terminal is still there to print to");
+        }
+    }
+}
+
+/// Puts nothing in the place of the terminal. A stderr that goes to a file or a pipe is left as it is.
+fn mute() -> io::Result<()> {
+    let nothing = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    dup2_stdin(&nothing)?;
+    dup2_stdout(&nothing)?;
+    if FileType::from_raw_mode(fstat(io::stderr())?.st_mode) == FileType::CharacterDevice {
+        dup2_stderr(&nothing)?;
+    }
+    Ok(())
 }
 
 impl Host for Tty {

@@ -100,7 +100,8 @@ fn moves_that_need_a_word_or_a_yes_ask_first_and_can_be_left() {
 #[test]
 fn an_action_that_is_not_possible_says_why() {
     let mut board = sample::empty();
-    let behind = Predecessor { seq: 7, title: "Build".into(), status: TaskStatus::Running };
+    let behind =
+        Predecessor { id: "t_behind".into(), seq: 7, title: "Build".into(), status: TaskStatus::Running };
     board
         .cards
         .push(andon::domain::Card { predecessors: vec![behind], ..card(3, TaskStatus::Pending, "Ship") });

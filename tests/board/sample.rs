@@ -109,7 +109,12 @@ pub fn busy() -> BoardSnapshot {
             step_id: "publish".into(),
             dispatch: Dispatch::Auto,
             executor: "cargo publish".into(),
-            predecessors: vec![Predecessor { seq: 27, title: "Build image".into(), status: Queued }],
+            predecessors: vec![Predecessor {
+                id: "t_behind".into(),
+                seq: 27,
+                title: "Build image".into(),
+                status: Queued,
+            }],
             ..card(28, Pending, "Publish the crate")
         },
         Card {

@@ -20,6 +20,32 @@ fn one_line_says_when_it_serves_and_a_term_ends_it_cleanly() {
 }
 
 #[test]
+fn a_second_one_says_that_it_stands_by_and_takes_over() {
+    let house = House::new();
+    let first = house.daemon(&[]);
+    house.andon(&["add", "x", "--wait", "--", "true"]);
+    let second = house.daemon(&[]);
+    house.andon(&["add", "by the first", "--wait", "--", "true"]);
+    assert_eq!(first.terminate().0, Some(0));
+    house.andon(&["add", "by the second", "--wait", "--", "true"]);
+    let (_, log) = second.terminate();
+    assert!(log.contains("another andon dispatches") && log.contains("the other one is gone"), "{log}");
+}
+
+#[test]
+fn a_daemon_whose_log_can_not_be_written_works_on_and_stops_what_it_runs() {
+    let house = House::new();
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut daemon = house.start_with(&["--headless"], full.into());
+    assert!(daemon.line().starts_with("ready "));
+    house.done(ENDLESS);
+    house.until("1", "running");
+    let (code, _) = daemon.terminate();
+    assert_eq!(code, Some(0));
+    assert_eq!(house.status("1"), "suspended");
+}
+
+#[test]
 fn it_can_log_in_json_lines() {
     let house = House::new();
     let (_, log) = house.daemon(&["--log-format", "json"]).terminate();
@@ -215,6 +241,29 @@ fn an_agent_of_the_configuration_gets_the_goal() {
     let said = house.andon(&["add", "Write notes", "--agent", "script", "--wait", "--config", &config]);
     assert_eq!(said.code, 0, "{said:?}");
     assert!(house.json(&["show", "1"])["result"].as_str().unwrap().contains("got: Write notes"));
+}
+
+#[test]
+fn the_work_of_an_agent_waits_for_a_review_where_its_configuration_says_so() {
+    let house = House::new();
+    let agent = |name: &str, review| format!("[agents.{name}]\ncommand = [\"true\"]\nreview = {review}\n");
+    let config = house.file("config.toml", &(agent("junior", true) + &agent("senior", false)));
+    let _daemon = house.daemon(&["--config", &config]);
+    let add = |more: &[&str]| house.done(&[&["add", "x", "--start", "--config", &config], more].concat());
+    add(&["--agent", "junior"]);
+    house.until("1", "review");
+    add(&["--agent", "junior", "--no-review"]);
+    house.until("2", "success");
+    add(&["--agent", "senior"]);
+    house.until("3", "success");
+    add(&["--agent", "senior", "--review"]);
+    house.until("4", "review");
+    let steps = "name: w\nsteps:\n  - { id: a, agent: junior, goal: x }\n  \
+                 - { id: b, agent: junior, goal: x, review_required: false }\n";
+    let file = house.file("w.yaml", steps);
+    house.done(&["workflow", "create", &file, "--start", "--config", &config]);
+    house.until("5", "review");
+    house.until("6", "success");
 }
 
 #[test]

@@ -41,6 +41,25 @@ fn a_path_that_can_not_be_a_file_is_named() {
     house.andon(&["list", "--db", &behind_a_file]).refused(6, &["plain"]);
 }
 
+#[test]
+fn the_folder_of_a_named_database_has_to_be_there() {
+    let house = House::new();
+    let folder = house.path().join("mistyped");
+    let path = folder.join("board.db").display().to_string();
+    let name = folder.to_str().unwrap();
+    for args in [&["list"][..], &["add", "x"], &["--headless"], &["tool", "{}"]] {
+        house.andon(&[args, &["--db", &path]].concat()).refused(6, &[name, "make it first", "--db"]);
+    }
+    house
+        .andon_with(&["list"], |c| {
+            c.env("ANDON_DB", &path);
+        })
+        .refused(6, &[name]);
+    assert!(!folder.exists());
+    house.andon(&["list", "--db", "here.db"]);
+    assert!(house.path().join("here.db").exists(), "the current folder is there");
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_place_that_takes_no_files_is_named() {

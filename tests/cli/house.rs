@@ -121,9 +121,14 @@ impl House {
 
     /// Starts a verb that goes on; it is stopped with the value.
     pub fn start(&self, args: &[&str]) -> Process {
+        self.start_with(args, Stdio::piped())
+    }
+
+    /// As [`House::start`], with this for its stderr.
+    pub fn start_with(&self, args: &[&str], stderr: Stdio) -> Process {
         let mut command = std::process::Command::new(PROGRAM);
         command.current_dir(self.path()).args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
         for (name, value) in self.environment() {
             match value {
                 Some(value) => command.env(name, value),
@@ -144,8 +149,15 @@ impl House {
             ("TZ", Some("UTC".into())),
             ("USER", Some("pat".into())),
         ];
-        let absent =
-            ["ANDON_BOARD", "ANDON_CONFIG", "ANDON_HTTP", "ANDON_RUN_ID", "ANDON_TASK_ID", "NO_COLOR"];
+        let absent = [
+            "ANDON_BOARD",
+            "ANDON_CONFIG",
+            "ANDON_HTTP",
+            "ANDON_RUN_ID",
+            "ANDON_TASK_ID",
+            "ANDON_AGENT",
+            "NO_COLOR",
+        ];
         variables.extend(absent.map(|name| (name, None)));
         variables
     }

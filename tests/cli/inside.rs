@@ -56,3 +56,26 @@ fn a_script_waits_for_the_answer_to_what_it_asked() {
     assert!(house.done(&["log", "1"]).contains("the blue one"));
     assert_eq!(house.json(&["show", "1"])["runs"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn what_a_run_makes_and_asks_carries_the_name_of_who_did_it() {
+    let house = House::new();
+    // Named by a relative path, as a person would.
+    let agent = "[agents.scribe]\ncommand = [\"sh\", \"-c\", \"{goal}\"]\n";
+    house.file("own.toml", agent);
+    let _daemon = house.daemon(&["--config", "own.toml"]);
+    let ask = r#"andon tool '{"tool":"clarify","question":"Which?","wait":false}'"#;
+    // It works in another folder, and may itself name the agent: it reads the same configuration.
+    let script = format!("cd /; andon add child --agent scribe; {ask}");
+    house.done(&["add", &script, "--agent", "scribe", "--start", "--config", "own.toml"]);
+    house.until("1", "blocked");
+    assert_eq!(house.json(&["show", "2"])["created_by"], "scribe");
+    assert_eq!(house.json(&["questions"])["items"][0]["asked_by"], "scribe");
+
+    let unset = "env -u ANDON_AGENT -u ANDON_RUN_ID -u ANDON_TASK_ID andon add grandchild";
+    house.done(&["add", "plain", "--start", "--", "sh", "-c", &format!("andon add child; {unset}; {ask}")]);
+    house.until("3", "blocked");
+    assert_eq!(house.json(&["show", "4"])["created_by"], "command");
+    assert_eq!(house.json(&["show", "5"])["created_by"], "command");
+    assert_eq!(house.json(&["questions"])["items"][1]["asked_by"], "command");
+}

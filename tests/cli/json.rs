@@ -43,6 +43,7 @@ fn dependencies_name_their_cards() {
     assert_eq!(shown["dependencies"][0]["id"], first.as_str());
     assert_eq!(shown["dependencies"][0]["status"], "pending");
     assert_eq!(house.json(&["show", "1"])["dependents"][0]["seq"], 2);
+    assert_eq!(house.json(&["show", "1"])["dependents"][0]["id"], house.json(&["show", "2"])["id"]);
 }
 
 #[test]
@@ -101,4 +102,23 @@ fn completions_are_there_for_the_usual_shells() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(house.done(&["completions", shell]).contains("andon"));
     }
+}
+
+#[test]
+fn json_too_holds_nothing_that_a_terminal_would_interpret() {
+    let house = House::new();
+    let title = "a\u{9b}31m\u{202e}b\u{2066}\x1b[31m\u{7f}";
+    house.done(&["add", title]);
+    let calls: [&[&str]; 4] = [
+        &["list", "--json"],
+        &["events", "--json"],
+        &["tool", r#"{"tool":"task","action":"list"}"#],
+        &["show", "\u{9b}31m\u{202e}", "--json"],
+    ];
+    for call in calls {
+        let said = house.andon(call);
+        let bad = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2066}".contains(c);
+        assert!(!said.out.contains(bad) && !said.err.contains(bad), "{said:?}");
+    }
+    assert_eq!(house.json(&["show", "1"])["title"], title);
 }

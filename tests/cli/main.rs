@@ -8,6 +8,7 @@ mod house;
 mod inside;
 mod json;
 mod refusals;
+mod scripted;
 mod several;
 mod streams;
 mod terminal;

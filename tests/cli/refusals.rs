@@ -158,3 +158,45 @@ fn a_configuration_with_faults_names_all_of_them() {
     assert!(house.done(&["config", "show"]).contains("parallel = 4"));
     assert_eq!(house.json(&["config", "show"])["dispatch"]["parallel"], 4);
 }
+
+#[test]
+fn the_folder_to_run_in_has_to_be_there_and_is_kept_as_an_absolute_path() {
+    let house = House::new();
+    house
+        .andon(&["add", "x", "--cwd", "/no/such", "--", "true"])
+        .refused(2, &["no folder /no/such", "--cwd"]);
+    house.andon(&["add", "x", "--cwd", "no/such", "--", "true"]).refused(2, &["/no/such"]);
+    let file = house.file("plain", "x");
+    house.andon(&["add", "x", "--cwd", &file, "--", "true"]).refused(2, &[&file]);
+    assert_eq!(house.json(&["list", "--all"])["items"].as_array().unwrap().len(), 0);
+    std::fs::create_dir(house.path().join("sub")).unwrap();
+    house.done(&["add", "x", "--cwd", "./sub", "--", "true"]);
+    let kept = house.json(&["show", "1"])["executor"]["cwd"].clone();
+    assert_eq!(kept, house.path().join("sub").to_str().unwrap());
+    house.andon(&["edit", "1", "--cwd", "/no/such", "--", "true"]).refused(2, &["/no/such"]);
+}
+
+#[test]
+fn a_refusal_says_what_to_do_next() {
+    let house = House::new();
+    house.done(&["add", "by hand"]);
+    house.done(&["add", "queued", "--start", "--", "true"]);
+    house.andon(&["answer", "1", "yes"]).refused(4, &["#1 asks nothing", "andon questions"]);
+    house.andon(&["retry", "1"]).refused(4, &["#1 is pending", "from failed to queued", "andon start 1"]);
+    house.andon(&["resume", "1"]).refused(4, &["from suspended to queued", "andon start 1"]);
+    house.andon(&["reject", "2"]).refused(4, &["queued already", "andon why 2"]);
+    house.andon(&["approve", "2"]).refused(4, &["from queued to success", "running, cancelled"]);
+    house.andon(&["depend", "1", "--on", "2", "--remove"]).refused(4, &["does not need", "andon show 1"]);
+    house.done(&["depend", "1", "--on", "2"]);
+    house.andon(&["depend", "2", "--on", "1"]).refused(4, &["#2 → #1 → #2", "--remove"]);
+    house.done(&["boards", "create", "ideas"]);
+    house.andon(&["boards", "create", "ideas"]).refused(4, &["exists already", "--board ideas"]);
+    let file = house
+        .file("w.yaml", "name: w\nsteps:\n  - { id: a, tool_name: exec, tool_params: { command: x } }\n");
+    house.done(&["workflow", "create", &file]);
+    house.andon(&["workflow", "pause", "w"]).refused(4, &["not started", "andon workflow start"]);
+    house.done(&["workflow", "start", "w"]);
+    house.andon(&["workflow", "start", "w"]).refused(4, &["running already", "andon workflow status"]);
+    house.andon(&["workflow", "resume", "w"]).refused(4, &["not paused", "andon workflow status"]);
+    house.andon(&["workflow", "rerun", "w"]).refused(4, &["goes on", "andon workflow cancel"]);
+}

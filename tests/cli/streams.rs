@@ -12,6 +12,22 @@ fn a_log_goes_into_a_pipe_byte_by_byte() {
 }
 
 #[test]
+fn of_a_flood_the_log_shows_the_beginning_and_the_end_and_says_what_is_missing() {
+    let house = House::new();
+    let _daemon = house.daemon(&[]);
+    let flood = "echo begins; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo ends";
+    house.done(&["add", "x", "--", "sh", "-c", flood]);
+    let mut follower = house.start(&["log", "1", "-f"]);
+    house.done(&["start", "1"]);
+    for log in [follower.rest(), house.done(&["log", "1"])] {
+        assert!(log.starts_with("begins\nxxx") && log.trim_end().ends_with("xxx\nends"), "{}", log.len());
+        assert!(log.len() < 17 << 20);
+    }
+    let log = house.done(&["log", "1"]);
+    assert!(log.lines().any(|line| line.contains("bytes were dropped here")));
+}
+
+#[test]
 fn a_run_of_many_is_named_by_its_number() {
     let house = House::new();
     let _daemon = house.daemon(&[]);
@@ -39,6 +55,53 @@ fn a_followed_log_begins_before_the_run_and_ends_with_the_card() {
     let _daemon = house.daemon(&[]);
     house.done(&["start", "1"]);
     assert_eq!(follower.rest(), "out\nout\n");
+    assert_eq!(follower.wait(), Some(0));
+}
+
+/// Configures the smallest cap and gives the configuration's path.
+fn small_logs(house: &House) -> String {
+    house.file("config.toml", "[log]\ncap_mib = 1\n")
+}
+
+/// How many bytes a log says were dropped, and what is left without the lines that say so.
+fn without_gaps(log: &str) -> (usize, String) {
+    let mut dropped = 0;
+    let mut rest = String::new();
+    for line in log.split_inclusive('\n') {
+        match line.strip_prefix("[andon: ").and_then(|words| words.split(' ').next()) {
+            Some(count) => dropped += count.parse::<usize>().expect("a number of bytes"),
+            None => rest.push_str(line),
+        }
+    }
+    (dropped, rest)
+}
+
+#[test]
+fn a_log_over_its_cap_shows_its_head_what_was_dropped_and_its_tail() {
+    let house = House::new();
+    let _daemon = house.daemon(&["--config", &small_logs(&house)]);
+    house.andon(&["add", "flood", "--wait", "--", "seq", "1000000", "1999999"]);
+    let log = house.done(&["log", "1"]);
+    assert!(log.starts_with("1000000\n1000001\n") && log.ends_with("\n1999998\n1999999"), "{}", log.len());
+    let (dropped, rest) = without_gaps(&(log + "\n"));
+    assert!(rest.len() <= 1024 * 1024 && rest.len() > 700_000, "{}", rest.len());
+    // Where the gap cuts a line in two, a line break is added so that its words stand alone.
+    assert!((8_000_000..=8_000_001).contains(&(dropped + rest.len())), "{dropped} and {}", rest.len());
+}
+
+#[test]
+fn a_followed_log_goes_on_over_what_was_dropped() {
+    let house = House::new();
+    let _daemon = house.daemon(&["--config", &small_logs(&house)]);
+    let script = "seq 1000000 1199999; until test -e go; do sleep 0.02; done; seq 1200000 1999999";
+    house.done(&["add", "flood", "--start", "--", "sh", "-c", script]);
+    let mut follower = house.start(&["log", "1", "-f"]);
+    assert_eq!(follower.line(), "1000000");
+    house.file("go", "");
+    let (dropped, rest) = without_gaps(&follower.rest());
+    assert!(rest.ends_with("\n1999998\n1999999\n"), "{}", rest.len());
+    let (whole, gaps) = (8_000_000 - 8, 20);
+    assert!((whole..whole + gaps).contains(&(dropped + rest.len())), "{dropped} and {}", rest.len());
     assert_eq!(follower.wait(), Some(0));
 }
 

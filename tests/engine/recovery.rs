@@ -203,7 +203,8 @@ fn the_clock_of_a_queued_task_stands_still_while_nobody_dispatches() {
     dispatcher.join();
     let ended = house.engine.now();
     let player = Player::default();
-    let busy = house.task(Command::Create(Box::new(NewTask { priority: Some(0), start: true, ..runnable("busy") })));
+    let busy =
+        house.task(Command::Create(Box::new(NewTask { priority: Some(0), start: true, ..runnable("busy") })));
     let dispatcher = house.dispatch_with(&player, options());
     player.running(&busy);
     let began = house.engine.now();

@@ -16,11 +16,18 @@ fn what_was_told_is_there_after_a_restart() {
 #[test]
 fn the_database_is_for_its_owner_only() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("made/here/andon.db");
+    let path = folder.path().join("andon.db");
     Engine::open(&path).unwrap();
     let mode = |p: &std::path::Path| p.metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&path), 0o600);
-    assert_eq!(mode(path.parent().unwrap()), 0o700);
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Engine::open(&folder.path().join("mistyped/andon.db")).err().unwrap();
+    assert!(matches!(error, StoreError::NoFolder(path) if path == folder.path().join("mistyped")));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 #[test]

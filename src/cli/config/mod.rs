@@ -162,7 +162,7 @@ pub struct Agent {
     pub parallel: u32,
     /// The names of variables that it is given from the dispatcher's environment.
     pub env: Vec<String>,
-    /// Whether its finished work waits for a person.
+    /// Whether its finished work waits for a person, unless a card says otherwise.
     pub review: bool,
 }
 
@@ -243,7 +243,12 @@ impl Config {
                 lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
                 on_lost: self.dispatch.on_lost,
                 tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
+                check: crate::tools::registry::faults_of_step,
                 agents: Some(self.agents.keys().cloned().collect()),
+                reviewed_agents: {
+                    let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
+                    reviewed.map(|(name, _)| name.clone()).collect()
+                },
             },
             durability: self.store.durability,
         }

@@ -151,6 +151,27 @@ mod tests {
     }
 
     #[test]
+    fn who_begins_near_the_end_is_told_of_the_whole_gap() {
+        let (_folder, path) = log_of(1_000, &[&b"x".repeat(5_000), b"end\n"]);
+        let whole = read(&path).unwrap().len() as u64;
+        let mut all = Follow::from_start(path.clone());
+        while !all.next().unwrap().is_empty() {}
+        assert_eq!((all.offset(), all.dropped() > 4_000), (5_004, true));
+        // The tail is shorter than what is asked for, so that lies where bytes are missing.
+        let mut near = Follow::from_end(path.clone(), 3_000).unwrap();
+        assert_eq!((near.offset(), near.dropped()), (500, 0));
+        let rest = String::from_utf8(near.next().unwrap()).unwrap();
+        assert!(rest.contains(&format!(" {} bytes", all.dropped())), "{rest}");
+        assert_eq!(
+            rest.len() as u64,
+            whole - 500 - 1,
+            "the gap follows an unfinished line for who read it all"
+        );
+        let nearer = Follow::from_end(path, 100).unwrap();
+        assert_eq!((nearer.offset(), nearer.dropped()), (4_904, all.dropped()));
+    }
+
+    #[test]
     fn a_tail_whose_header_is_not_there_yet_is_no_tail() {
         let (_folder, path) = log_of(1_000, &[b"abc"]);
         std::fs::File::create(beside(&path, ".tail")).unwrap().write_all(b"ando").unwrap();

@@ -31,8 +31,7 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// # Errors
 /// When a file is there and can't be read.
 pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let end = Pieces::open(path)?.map_or(0, |pieces| pieces.end());
-    let mut follow = Follow::from(path.to_owned(), end.saturating_sub(limit));
+    let mut follow = Follow::from_end(path.to_owned(), limit)?;
     let mut tail = Vec::new();
     loop {
         let more = follow.next()?;
@@ -49,7 +48,10 @@ pub fn read_tail(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 #[derive(Debug, Clone)]
 pub struct Follow {
     path: PathBuf,
+    /// Where in the stream the next byte is.
     offset: u64,
+    /// How many bytes before that were dropped.
+    dropped: u64,
     /// Whether what was given last ended in the middle of a line.
     within_line: bool,
 }
@@ -57,7 +59,37 @@ pub struct Follow {
 impl Follow {
     /// From the first byte.
     pub fn from_start(path: PathBuf) -> Self {
-        Self::from(path, 0)
+        Self { path, offset: 0, dropped: 0, within_line: false }
+    }
+
+    /// From `limit` bytes before the end, or from the beginning of a shorter log. Where bytes were dropped there,
+    /// from where they are missing, so that their line tells of all of them.
+    ///
+    /// # Errors
+    /// When a file is there and can't be read.
+    pub fn from_end(path: PathBuf, limit: u64) -> io::Result<Self> {
+        let mut follow = Self::from_start(path);
+        let Some(pieces) = Pieces::open(&follow.path)? else { return Ok(follow) };
+        let begin = pieces.end().saturating_sub(limit);
+        for piece in pieces.0 {
+            let gap = piece.start.saturating_sub(follow.offset);
+            if piece.start > begin {
+                break;
+            }
+            follow.dropped += gap;
+            follow.offset = piece.end().min(begin);
+        }
+        Ok(follow)
+    }
+
+    /// How many bytes of the stream lie before what comes next, dropped ones included.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many of those bytes were dropped.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
     }
 
     /// What only comes after this moment.
@@ -65,12 +97,7 @@ impl Follow {
     /// # Errors
     /// When a file is there and can't be read.
     pub fn from_now(path: PathBuf) -> io::Result<Self> {
-        let offset = Pieces::open(&path)?.map_or(0, |pieces| pieces.end());
-        Ok(Self::from(path, offset))
-    }
-
-    fn from(path: PathBuf, offset: u64) -> Self {
-        Self { path, offset, within_line: false }
+        Self::from_end(path, 0)
     }
 
     /// What came since, some 256 KiB at most; empty when there is nothing new. Where bytes were dropped in
@@ -112,6 +139,7 @@ impl Follow {
         let line = format!("[andon: {cut} bytes were dropped here; the log is at its cap]\n");
         out.extend_from_slice(line.as_bytes());
         self.offset = start;
+        self.dropped += cut;
         self.within_line = false;
     }
 }

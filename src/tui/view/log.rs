@@ -34,10 +34,14 @@ fn state(app: &App, width: usize) -> Line<'static> {
     if log.read && log.lines.is_empty() && log.unfinished().is_none() {
         left.push(span(app, Role::Dim, " · no output"));
     }
+    if log.dropped > 0 {
+        left.push(span(app, Role::Lamp, format!(" · {} dropped", size(log.dropped))));
+    }
     if log.skipped > 0 {
-        left.push(span(app, Role::Lamp, format!(" · {} left out in the middle", size(log.skipped))));
+        left.push(span(app, Role::Dim, format!(" · {} not shown", size(log.skipped))));
     }
     let right = match log.follow {
+        true if left.len() > 2 => "following".to_owned(),
         true => "following the end".to_owned(),
         false => format!("line {} of {}", log.top + 1, log.lines.len()),
     };
