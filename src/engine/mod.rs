@@ -18,7 +18,7 @@ mod settle;
 mod tasks;
 mod workflows;
 
-pub use crate::store::{Durability, Page, StoreError, TaskFilter};
+pub use crate::store::{Durability, Page, StoreError, TaskFilter, is_of_a_database};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher};
