@@ -14,13 +14,15 @@ pub mod executor;
 pub mod handle;
 mod lifecycle;
 mod questions;
+mod reconcile;
 mod settle;
 mod tasks;
 mod workflows;
 
-pub use crate::store::{Durability, Page, StoreError, TaskFilter};
+pub use crate::store::{Durability, Page, StoreError, TaskFilter, Window};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};
+pub use reconcile::look_for;

@@ -7,6 +7,8 @@ mod boards;
 mod cards;
 mod error;
 mod events;
+mod findings;
+mod health;
 mod open;
 mod rows;
 mod runs;
@@ -17,6 +19,8 @@ mod writer;
 
 pub use bell::Bell;
 pub use error::{Failure, StoreError};
+pub use findings::Window;
+pub use health::Backup;
 pub use open::{Durability, Options, SCHEMA_VERSION};
 pub use runs::Delivery;
 pub use tasks::{Page, TaskFilter};
