@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use super::act::{Act, data};
 use super::core::{Effect, Paths};
 use super::executor::{GivenAnswer, RunSpec};
+use super::settle::End;
 use crate::domain::template::{self, Part, Reference};
 use crate::domain::time::SECOND_MS;
-use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId};
+use crate::domain::{EventKind, Intent, Ledger, Run, RunOutcome, Task, TaskStatus, WorkflowId};
 use crate::store::Failure;
 
 impl Act<'_, '_> {
@@ -22,6 +23,9 @@ impl Act<'_, '_> {
         only: Option<&WorkflowId>,
     ) -> Result<(), Failure> {
         let last_seen = self.tx.dispatcher_last_seen()?;
+        if self.tx.dispatcher()?.is_some() {
+            self.effects.push(Effect::Check);
+        }
         self.tx.begin_dispatcher(dispatcher, pid, slots, self.now)?;
         for run in self.tx.orphaned_runs(dispatcher)? {
             self.effects.push(Effect::Recover { run: run.id, process: run.process });
@@ -51,7 +55,7 @@ impl Act<'_, '_> {
             if only.is_none() || task.workflow_id.as_ref() == only {
                 let seq = task.seq;
                 // One task with bad data must not hold all the others.
-                if let Err(failure) = self.tx.isolated(|_| self.out_of_time(task)) {
+                if let Err(failure) = self.attempt(|act| act.out_of_time(task)) {
                     tracing::warn!(seq, %failure, "a timeout could not be recorded");
                 }
             }
@@ -80,6 +84,7 @@ impl Act<'_, '_> {
         agents: &[(String, u32)],
         only: Option<&WorkflowId>,
         paths: &Paths,
+        careful: bool,
     ) -> Result<(), Failure> {
         if slots == 0 {
             return Ok(());
@@ -112,7 +117,12 @@ impl Act<'_, '_> {
                 .min_by_key(|(_, (_, t))| (!t.run_next, t.priority, t.queued_at_ms, t.seq))
                 .map_or(0, |(at, _)| at);
             let (lane, task) = heads.swap_remove(best);
-            self.claim_one(dispatcher, task, paths)?;
+            match careful {
+                false => self.claim_one(dispatcher, task, paths)?,
+                // A lane whose head is neither claimed nor put aside waits until that is repaired.
+                true if !self.claim_carefully(dispatcher, task, paths)? => continue,
+                true => {}
+            }
             free -= 1;
             let more = room.get_mut(&lane).is_none_or(|r| {
                 *r = r.saturating_sub(1);
@@ -126,6 +136,27 @@ impl Act<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// As `claim_one`, but a task that can't be handed out fails with the reason, and holds no other. False where not
+    /// even that could be written.
+    fn claim_carefully(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<bool, Failure> {
+        let seq = task.seq;
+        let failure = match self.attempt(|act| act.claim_one(dispatcher, task.clone(), paths)) {
+            Ok(()) => return Ok(true),
+            Err(failure) if failure.is_about_one_row() => failure,
+            Err(failure) => return Err(failure),
+        };
+        tracing::error!(seq, %failure, "a task can't be handed out");
+        let error = format!("it can't be handed out: {failure}");
+        let put_aside = self.attempt(|act| {
+            let run = act.new_run(&task, None)?;
+            let mut ledger = Ledger::open(task);
+            act.step_running(&mut ledger, &run, EventKind::Claimed)?;
+            act.tx.insert_run(seq, &run)?;
+            act.settle(ledger, run, End::of(RunOutcome::Failed, error)).map(|_| ())
+        });
+        Ok(put_aside.is_ok())
     }
 
     fn head(&self, lane: &str, only: Option<&WorkflowId>) -> Result<Option<Task>, Failure> {

@@ -125,6 +125,22 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Failure {
+    /// Whether it comes from what one row holds, so that others can go on; not from the file, the disk or a lock.
+    pub fn is_about_one_row(&self) -> bool {
+        match self {
+            Failure::Refused(_) | Failure::Store(StoreError::Row(_)) => true,
+            Failure::Store(StoreError::Sql(error)) => {
+                matches!(
+                    error,
+                    rusqlite::Error::FromSqlConversionFailure(..)
+                        | rusqlite::Error::InvalidColumnType(..)
+                        | rusqlite::Error::IntegralValueOutOfRange(..)
+                ) || error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+            }
+            Failure::Store(_) => false,
+        }
+    }
+
     pub(super) fn at(self, path: &std::path::Path) -> Failure {
         match self {
             Failure::Store(error) => Failure::Store(error.at(path)),

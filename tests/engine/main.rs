@@ -7,6 +7,7 @@ mod boards;
 mod fake;
 mod lifecycle;
 mod questions;
+mod reconciler;
 mod recovery;
 mod store;
 mod workflows;
