@@ -14,7 +14,7 @@ use andon::domain::{
 use andon::engine::clock::{Clock, Randomness};
 use andon::engine::{
     AnswerText, Command, Core, Effect, Ending, Input, NewTask, OnLost, Outcome, Paths, Policy, QuestionRef,
-    Recovery, Report, RunSpec, TaskEdit,
+    Recovery, Report, RunSpec, TaskEdit, Window, look_for,
 };
 use andon::store::{Durability, Failure, Options, Store, TaskFilter};
 use serde_json::json;
@@ -295,12 +295,20 @@ impl World {
             let _ = self.handle(Input::Suspend { dispatcher: id });
             return;
         }
+        if self.dice.one_in(4) {
+            let vouched = self.vouched(&id);
+            let window = Window::whole();
+            let reconciled = self.handle(Input::Reconcile { dispatcher: id, vouched, window });
+            assert!(reconciled.is_ok(), "the reconciler failed\n{}", self.story());
+            return;
+        }
         let looked = self.handle(Input::Look {
             dispatcher: id,
             slots: SLOTS,
             agents: Vec::new(),
             only: None,
             all: true,
+            careful: self.dice.one_in(4),
         });
         assert!(looked.is_ok(), "a look failed\n{}", self.story());
     }
@@ -345,7 +353,7 @@ impl World {
                 };
                 let _ = self.handle(Input::Recovered { run, recovery });
             }
-            Effect::WakeAt(_) => {}
+            Effect::WakeAt(_) | Effect::Check => {}
         }
     }
 
@@ -522,6 +530,30 @@ impl World {
                 story(format!("workflow {} is {} and should be {follows}", found.name, found.status), self);
             }
         }
+        self.check_nothing_to_repair();
+    }
+
+    /// What the engine does by itself never leaves anything for the reconciler.
+    fn check_nothing_to_repair(&self) {
+        // Without a dispatcher its runs are orphans until the next one begins.
+        let Some(dispatcher) = &self.dispatcher else { return };
+        let vouched = self.vouched(dispatcher);
+        let (now, window) = (self.clock.now(), Window::whole());
+        let (found, _) =
+            self.store.read(|view| look_for(view, Some(dispatcher), &vouched, now, &window)).unwrap();
+        assert!(found.is_empty(), "the reconciler would repair {found:?}\n{}", self.story());
+    }
+
+    /// The runs that the dispatcher knows.
+    fn vouched(&self, dispatcher: &str) -> Vec<RunId> {
+        let in_hand = self.pending.iter().filter_map(|effect| match effect {
+            Effect::Start(spec) => Some(spec.run.clone()),
+            Effect::Recover { run, .. } => Some(run.clone()),
+            _ => None,
+        });
+        let live = self.processes.iter().filter(|(_, p)| p.holder == dispatcher).map(|(run, _)| run.clone());
+        let told = self.reports.iter().map(|(run, ..)| run.clone());
+        in_hand.chain(live).chain(told).collect()
     }
 
     fn check_question(&self, task: &Task, runs: &[Run]) {

@@ -131,6 +131,8 @@ pub enum EventKind {
     Repaired,
     /// A board was made or changed.
     BoardChanged,
+    /// A check found the database damaged.
+    Damaged,
 }
 
 wire_enum!(EventKind {
@@ -169,6 +171,7 @@ wire_enum!(EventKind {
     AdvanceFailed = "advance_failed",
     Repaired = "repaired",
     BoardChanged = "board_changed",
+    Damaged = "damaged",
 });
 
 /// One line of the log.

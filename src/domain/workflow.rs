@@ -55,6 +55,11 @@ impl StepCounts {
         *self.slot(status, swept) += 1;
     }
 
+    /// Counts so many more steps.
+    pub fn add_many(&mut self, status: TaskStatus, swept: bool, steps: u32) {
+        *self.slot(status, swept) += steps;
+    }
+
     /// Moves one step from one counter to another.
     pub fn shift(&mut self, from: TaskStatus, to: TaskStatus, swept: bool) {
         let slot = self.slot(from, false);

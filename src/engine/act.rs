@@ -28,6 +28,7 @@ pub(super) struct Act<'a, 'c> {
 }
 
 /// A workflow whose steps moved in this act.
+#[derive(Clone)]
 struct Touched {
     workflow: Workflow,
     changed: bool,
@@ -139,6 +140,19 @@ impl<'a, 'c> Act<'a, 'c> {
             data,
             patch: Map::new(),
         })
+    }
+
+    /// Runs `work` so that nothing of it is left when it fails, and the rest of the act stands.
+    pub fn attempt<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R, Failure>) -> Result<R, Failure> {
+        let tx = self.tx;
+        let (workflows, effects, run) = (self.workflows.clone(), self.effects.len(), self.run.clone());
+        let done = tx.isolated(|_| work(self));
+        if done.is_err() {
+            self.workflows = workflows;
+            self.effects.truncate(effects);
+            self.run = run;
+        }
+        done
     }
 
     /// A workflow as it stands within this act.

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use super::act::{Act, data};
 use super::core::{Effect, Paths};
 use super::executor::{GivenAnswer, RunSpec};
+use super::settle::End;
 use crate::domain::template::{self, Part, Reference};
 use crate::domain::time::SECOND_MS;
-use crate::domain::{EventKind, Intent, Ledger, Run, Task, TaskStatus, WorkflowId};
+use crate::domain::{EventKind, Intent, Ledger, Run, RunOutcome, Task, TaskStatus, WorkflowId};
 use crate::store::Failure;
 
 impl Act<'_, '_> {
@@ -22,6 +23,9 @@ impl Act<'_, '_> {
         only: Option<&WorkflowId>,
     ) -> Result<(), Failure> {
         let last_seen = self.tx.dispatcher_last_seen()?;
+        if self.tx.dispatcher()?.is_some() {
+            self.effects.push(Effect::Check);
+        }
         self.tx.begin_dispatcher(dispatcher, pid, slots, self.now)?;
         for run in self.tx.orphaned_runs(dispatcher)? {
             self.effects.push(Effect::Recover { run: run.id, process: run.process });
@@ -67,21 +71,15 @@ impl Act<'_, '_> {
         Ok(())
     }
 
-    /// Does something to one of many tasks. One with bad data must not hold all the others: what was written for
-    /// it is undone, and it is told of. False where that was so.
-    fn each(
-        &mut self,
-        seq: i64,
-        work: impl FnOnce(&mut Self) -> Result<(), Failure>,
-    ) -> Result<bool, Failure> {
-        let tx = self.tx;
-        match tx.isolated(|_| work(self)) {
-            Ok(()) => Ok(true),
-            Err(Failure::Store(error)) if !error.is_damage() => Err(Failure::Store(error)),
-            Err(failure) => {
+    /// Does something to one of many tasks. One with bad data must not hold all the others: nothing of it is left,
+    /// and it is told of.
+    fn each(&mut self, seq: i64, work: impl FnOnce(&mut Self) -> Result<(), Failure>) -> Result<(), Failure> {
+        match self.attempt(work) {
+            Err(failure) if failure.is_about_one_row() => {
                 tracing::warn!(seq, %failure, "a task is passed over");
-                Ok(false)
+                Ok(())
             }
+            done => done,
         }
     }
 
@@ -94,6 +92,7 @@ impl Act<'_, '_> {
         agents: &[(String, u32)],
         only: Option<&WorkflowId>,
         paths: &Paths,
+        careful: bool,
     ) -> Result<(), Failure> {
         if slots == 0 {
             return Ok(());
@@ -128,15 +127,17 @@ impl Act<'_, '_> {
                 .map_or(0, |(at, _)| at);
             let (lane, task) = heads.swap_remove(best);
             let seq = task.seq;
-            let claimed = self.each(seq, |act| act.claim_one(dispatcher, task, paths))?;
-            self.run = None;
-            let taken = u32::from(claimed);
-            if !claimed {
+            let taken = match careful {
+                false => self.claim_one(dispatcher, task, paths).map(|()| true)?,
+                true => self.claim_carefully(dispatcher, task, paths)?,
+            };
+            if !taken {
+                // Neither claimed nor put aside: it stays at the head, and those behind it pass.
                 passed.push(seq);
             }
-            free -= taken;
+            free -= u32::from(taken);
             let more = room.get_mut(&lane).is_none_or(|r| {
-                *r = r.saturating_sub(taken);
+                *r = r.saturating_sub(u32::from(taken));
                 *r > 0
             });
             if free > 0
@@ -147,6 +148,27 @@ impl Act<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// As `claim_one`, but a task that can't be handed out fails with the reason, and holds no other. False where not
+    /// even that could be written.
+    fn claim_carefully(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<bool, Failure> {
+        let seq = task.seq;
+        let failure = match self.attempt(|act| act.claim_one(dispatcher, task.clone(), paths)) {
+            Ok(()) => return Ok(true),
+            Err(failure) if failure.is_about_one_row() => failure,
+            Err(failure) => return Err(failure),
+        };
+        tracing::error!(seq, %failure, "a task can't be handed out");
+        let error = format!("it can't be handed out: {failure}");
+        let put_aside = self.attempt(|act| {
+            let run = act.new_run(&task, None)?;
+            let mut ledger = Ledger::open(task);
+            act.step_running(&mut ledger, &run, EventKind::Claimed)?;
+            act.tx.insert_run(seq, &run)?;
+            act.settle(ledger, run, End::of(RunOutcome::Failed, error)).map(|_| ())
+        });
+        Ok(put_aside.is_ok())
     }
 
     fn head(&self, lane: &str, only: Option<&WorkflowId>, passed: &[i64]) -> Result<Option<Task>, Failure> {
@@ -164,6 +186,7 @@ impl Act<'_, '_> {
         let task = self.save(ledger)?;
         self.tx.insert_run(task.seq, &run)?;
         let spec = self.spec(&task, &run, paths)?;
+        self.run = None;
         self.effects.push(Effect::Start(Box::new(spec)));
         Ok(())
     }

@@ -12,7 +12,7 @@ use super::executor::{Recovery, Report, RunSpec};
 use crate::domain::definition::{CheckParams, any_params};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
-use crate::store::{Failure, Tx};
+use crate::store::{Failure, Tx, Window};
 
 /// What happens to a run whose holder died, where no automatic retry is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -106,6 +106,8 @@ pub enum Input {
         only: Option<WorkflowId>,
         /// Look for everything; otherwise only for what can be claimed, since nobody else has changed anything.
         all: bool,
+        /// Claim each task by itself, since a claim has failed: what can't be handed out holds no other.
+        careful: bool,
     },
     /// What could be proven about the run of a holder that died.
     Recovered {
@@ -113,6 +115,20 @@ pub enum Input {
         run: RunId,
         /// What was proven.
         recovery: Recovery,
+    },
+    /// A dispatcher has found something within a window that can't be: it is repaired.
+    Reconcile {
+        /// Which one.
+        dispatcher: String,
+        /// The runs that it knows: it carries them out, ends them, or has their end in hand.
+        vouched: Vec<RunId>,
+        /// Where it looked.
+        window: Window,
+    },
+    /// The database was checked after an unclean end, and is damaged.
+    Damaged {
+        /// What SQLite found.
+        problems: Vec<String>,
     },
     /// A dispatcher stops: its runs are to be suspended.
     Suspend {
@@ -142,6 +158,8 @@ pub enum Effect {
     },
     /// Look again then.
     WakeAt(Millis),
+    /// The dispatcher before ended without a word: check the database, beside the work.
+    Check,
 }
 
 /// What came of an input. A refusal here is committed with what it logged (a late result); one that is returned
@@ -211,6 +229,10 @@ impl Core {
     /// Handles one input inside the transaction. Once the transaction is committed, the caller carries out the
     /// effects and hands on the reply.
     pub fn handle(&self, tx: &Tx<'_>, input: Input) -> Result<Handled, Failure> {
+        if let Input::Reconcile { dispatcher, vouched, window } = &input {
+            let effects = self.reconcile(tx, dispatcher, vouched, window)?;
+            return Ok(Handled { reply: Ok(None), effects });
+        }
         let random = || self.randomness.next();
         let actor = match &input {
             Input::Command { actor, .. } => actor.clone(),
@@ -226,13 +248,21 @@ impl Core {
             Input::Begin { dispatcher, pid, slots, only } => {
                 act.begin(&dispatcher, pid, slots, only.as_ref()).map(|()| Ok(None))?
             }
-            Input::Look { dispatcher, slots, agents, only, all } => {
+            Input::Look { dispatcher, slots, agents, only, all, careful } => {
                 let looked = if all { act.look(&dispatcher, only.as_ref()) } else { Ok(()) };
                 looked
-                    .and_then(|()| act.claim(&dispatcher, slots, &agents, only.as_ref(), &self.paths))
+                    .and_then(|()| {
+                        act.claim(&dispatcher, slots, &agents, only.as_ref(), &self.paths, careful)
+                    })
                     .map(|()| Ok(None))?
             }
             Input::Recovered { run, recovery } => act.recovered(&run, recovery).map(|()| Ok(None))?,
+            // Handled above, each repair in an act of its own.
+            Input::Reconcile { .. } => Ok(None),
+            Input::Damaged { problems } => {
+                let said = super::act::data([("problems", json!(problems))]);
+                act.note(crate::domain::EventKind::Damaged, None, None, said).map(|()| Ok(None))?
+            }
             Input::Suspend { dispatcher } => act.suspend_all(&dispatcher).map(|()| Ok(None))?,
         };
         // The outcome of a command tells the state after the workflows were settled too.

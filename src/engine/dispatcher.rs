@@ -1,15 +1,19 @@
 //! The dispatcher: a thread that feeds the core and carries out its effects. One process has the lock and
 //! dispatches; the others wait attached and take over. Correctness does not rest on the lock, the epochs do.
 
-use std::collections::HashMap;
+mod watch;
+
+use std::collections::{HashMap, HashSet};
 use std::fs::{DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::watch::Reconciler;
+pub use self::watch::WAL_LIMIT;
 use super::core::{Effect, Input};
 use super::executor::{Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
 use super::handle::{Engine, EngineError};
@@ -21,8 +25,12 @@ use crate::store::{Failure, StoreError, fault};
 const TRY_EVERY: Duration = Duration::from_millis(250);
 /// The safety net: a look at least so often, whatever was heard.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+
 /// How soon it is tried again when nothing could be written.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// How long claims are made one by one after one has failed.
+const CAREFUL: Duration = Duration::from_secs(30);
 
 /// How to dispatch.
 #[derive(Debug, Clone)]
@@ -35,11 +43,22 @@ pub struct DispatchOptions {
     pub grace_ms: u64,
     /// Only the steps of this workflow.
     pub only_workflow: Option<WorkflowId>,
+    /// How often it looks for what can't be, and at the length of the write-ahead log.
+    pub reconcile_ms: u64,
+    /// A write-ahead log that is longer than this, in bytes, is warned of, and cut when nothing happens.
+    pub wal_limit: u64,
 }
 
 impl Default for DispatchOptions {
     fn default() -> Self {
-        DispatchOptions { parallel: 4, renew_ms: 10_000, grace_ms: 10_000, only_workflow: None }
+        DispatchOptions {
+            parallel: 4,
+            renew_ms: 10_000,
+            grace_ms: 10_000,
+            only_workflow: None,
+            reconcile_ms: 3_000,
+            wal_limit: WAL_LIMIT,
+        }
     }
 }
 
@@ -98,8 +117,11 @@ impl Dispatcher {
             wake_at: None,
             looked: Instant::now(),
             stop_later: HashMap::new(),
-            recovering: 0,
+            recovering: HashSet::new(),
             again: Vec::new(),
+            reconciler: Reconciler::default(),
+            busy: Instant::now(),
+            careful: None,
             failed_at: None,
             missed_look: false,
         };
@@ -182,9 +204,14 @@ struct Shell {
     looked: Instant,
     /// Runs that asked to be ended, and are given time to end by themselves.
     stop_later: HashMap<RunId, Instant>,
-    recovering: usize,
+    recovering: HashSet<RunId>,
     /// Reports that could not be written, to be tried again.
     again: Vec<Input>,
+    reconciler: Reconciler,
+    /// When it last heard or did something.
+    busy: Instant,
+    /// Since when claims are made one by one, since one has failed.
+    careful: Option<Instant>,
     /// When nothing could be written, the last time it was tried.
     failed_at: Option<Instant>,
     /// A look for everything could not be written.
@@ -255,6 +282,7 @@ impl Shell {
         };
         self.commit(vec![begin], true);
         self.engine.inner.store.bell().nudge();
+        self.reconcile();
         while !self.is_over() {
             let first = self.receive.recv_timeout(self.patience());
             let mut messages: Vec<Message> = first.into_iter().collect();
@@ -262,7 +290,11 @@ impl Shell {
             if messages.iter().any(|message| matches!(message, Message::Die)) {
                 return;
             }
+            if !messages.is_empty() {
+                self.busy = Instant::now();
+            }
             self.turn(messages);
+            self.reconcile();
         }
         drop(lease);
         let id = self.id.clone();
@@ -287,7 +319,7 @@ impl Shell {
     }
 
     fn is_over(&self) -> bool {
-        let quiet = lock(&self.live).is_empty() && self.recovering == 0 && self.again.is_empty();
+        let quiet = lock(&self.live).is_empty() && self.recovering.is_empty() && self.again.is_empty();
         match self.stopping {
             // What does not end by then is found by the next dispatcher.
             Some(since) => quiet || since.elapsed() > Duration::from_millis(self.options.grace_ms + 10_000),
@@ -297,6 +329,10 @@ impl Shell {
 
     fn patience(&self) -> Duration {
         let mut patience = LOOK_EVERY.saturating_sub(self.looked.elapsed());
+        if let Some(looked) = self.reconciler.looked {
+            let every = Duration::from_millis(self.options.reconcile_ms);
+            patience = patience.min(every.saturating_sub(looked.elapsed()));
+        }
         if let Some(at) = self.wake_at {
             patience =
                 patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
@@ -334,7 +370,7 @@ impl Shell {
                     inputs.push(Input::Report { run, epoch, report });
                 }
                 Message::Recovered { run, recovery } => {
-                    self.recovering -= 1;
+                    self.recovering.remove(&run);
                     inputs.push(Input::Recovered { run, recovery });
                 }
                 Message::Look => asked = true,
@@ -364,6 +400,13 @@ impl Shell {
         } else if asked || !inputs.is_empty() {
             self.commit(inputs, asked);
         }
+    }
+
+    /// Whatever is due stays due: without a pause it would be tried again at once, for ever.
+    fn try_later(&mut self, kept: Vec<Input>, all: bool) {
+        self.again.extend(kept);
+        self.missed_look |= all;
+        self.failed_at = Some(Instant::now());
     }
 
     fn drain(&mut self) {
@@ -398,14 +441,66 @@ impl Shell {
     /// others have changed and what time has brought.
     fn commit(&mut self, inputs: Vec<Input>, all: bool) {
         let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
-        let core = self.engine.inner.core.clone();
+        self.careful = self.careful.filter(|since| since.elapsed() < CAREFUL);
         let look = Input::Look {
             dispatcher: self.id.clone(),
             slots: if self.draining { 0 } else { self.options.parallel },
             agents: self.executors.agents(),
             only: self.options.only_workflow.clone(),
             all,
+            careful: self.careful.is_some(),
         };
+        match self.decide(inputs, Some(look)).map_err(|undecided| *undecided) {
+            Ok(effects) => {
+                self.failed_at = None;
+                if all {
+                    self.wake_at = None;
+                }
+                for effect in effects {
+                    self.carry_out(effect);
+                }
+            }
+            Err(Undecided { failure, looking: true }) if failure.is_about_one_row() => {
+                if self.careful.is_none() {
+                    tracing::error!(%failure, "a claim failed; claiming one by one for a while");
+                    self.careful = Some(Instant::now());
+                    return self.commit(kept, all);
+                }
+                tracing::error!(%failure, "the dispatcher can't look for work; trying again");
+                self.record(kept);
+                self.try_later(Vec::new(), all);
+            }
+            Err(Undecided { failure: Failure::Refused(refusal), .. }) => {
+                tracing::warn!(%refusal, "what a run told was refused");
+                self.missed_look |= all;
+            }
+            Err(Undecided { failure: Failure::Store(error), .. }) => {
+                tracing::error!(%error, "the dispatcher can't write; trying again");
+                self.try_later(kept, all);
+            }
+        }
+    }
+
+    /// Writes what runs told, without looking for work.
+    fn record(&mut self, inputs: Vec<Input>) {
+        if inputs.is_empty() {
+            return;
+        }
+        let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
+        match self.decide(inputs, None).map_err(|undecided| *undecided) {
+            Ok(effects) => effects.into_iter().for_each(|effect| self.carry_out(effect)),
+            Err(Undecided { failure, .. }) => {
+                tracing::error!(%failure, "what runs told could not be written; trying again");
+                self.try_later(kept, false);
+            }
+        }
+    }
+
+    /// Decides all inputs and then looks, in one transaction. Inputs that can't be written are kept to be tried again.
+    fn decide(&mut self, inputs: Vec<Input>, look: Option<Input>) -> Result<Vec<Effect>, Box<Undecided>> {
+        let core = self.engine.inner.core.clone();
+        let looking = Arc::new(AtomicBool::new(false));
+        let begun = looking.clone();
         // What failed alone is tried again by itself, so that the look beside it is kept.
         let alone = inputs.len() == 1 && self.failed_at.is_none();
         let written = self.engine.inner.store.write_quietly(move |tx| {
@@ -423,36 +518,27 @@ impl Shell {
                     Err(Failure::Refused(refusal)) if !alone => {
                         tracing::warn!(%refusal, "what a run told was refused");
                     }
-                    Err(Failure::Store(error)) if !alone && error.is_damage() => {
-                        tracing::error!(%error, "what a run told could not be written; trying again");
+                    Err(failure) if !alone && failure.is_about_one_row() => {
+                        tracing::error!(%failure, "what a run told could not be written; trying again");
                         failed.extend(retry);
                     }
                     // The database itself: nothing of this transaction will be kept.
                     Err(failure) => return Err(failure),
                 }
             }
-            effects.extend(core.handle(tx, look)?.effects);
+            if let Some(look) = look {
+                begun.store(true, Ordering::Relaxed);
+                effects.extend(core.handle(tx, look)?.effects);
+                begun.store(false, Ordering::Relaxed);
+            }
             Ok((effects, failed))
         });
         match written {
             Ok((effects, failed)) => {
-                self.failed_at = None;
                 self.again.extend(failed);
-                if all {
-                    self.wake_at = None;
-                }
-                for effect in effects {
-                    self.carry_out(effect);
-                }
+                Ok(effects)
             }
-            Err(Failure::Refused(refusal)) => tracing::warn!(%refusal, "what a run told was refused"),
-            Err(Failure::Store(error)) => {
-                tracing::error!(%error, "the dispatcher can't write; trying again");
-                self.again.extend(kept);
-                self.missed_look |= all;
-                // Whatever is due stays due: without a pause it would be tried again at once, for ever.
-                self.failed_at = Some(Instant::now());
-            }
+            Err(failure) => Err(Box::new(Undecided { failure, looking: looking.load(Ordering::Relaxed) })),
         }
     }
 
@@ -462,6 +548,7 @@ impl Shell {
             Effect::Stop { .. } => ("effect.stop", "effect.stopped"),
             Effect::Recover { .. } => ("effect.recover", "effect.recovering"),
             Effect::WakeAt(_) => ("effect.wake", "effect.waking"),
+            Effect::Check => ("effect.check", "effect.checking"),
         };
         fault::point(before);
         self.do_it(effect);
@@ -480,7 +567,9 @@ impl Shell {
                 self.stop_run(&run);
             }
             Effect::Recover { run, process } => {
-                self.recovering += 1;
+                if !self.recovering.insert(run.clone()) {
+                    return;
+                }
                 let (executors, send) = (self.executors.clone(), self.send.clone());
                 let grace = self.options.grace_ms;
                 tokio::task::spawn_blocking(move || {
@@ -490,6 +579,7 @@ impl Shell {
                     let _ = send.send(Message::Recovered { run, recovery });
                 });
             }
+            Effect::Check => self.check(),
             Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at))),
         }
     }
@@ -505,6 +595,12 @@ impl Shell {
         let started = self.executors.start(spec, reporter.clone());
         lock(&self.live).insert(run, Live { run: started, reporter });
     }
+}
+
+/// Why nothing was written, and whether that was in looking for work.
+struct Undecided {
+    failure: Failure,
+    looking: bool,
 }
 
 /// An input that must not get lost when it can't be written.
@@ -523,7 +619,7 @@ fn again(input: &Input) -> Option<Input> {
             only: only.clone(),
         }),
         Input::Suspend { dispatcher } => Some(Input::Suspend { dispatcher: dispatcher.clone() }),
-        Input::Command { .. } | Input::Look { .. } => None,
+        Input::Command { .. } | Input::Look { .. } | Input::Reconcile { .. } | Input::Damaged { .. } => None,
     }
 }
 

@@ -8,8 +8,8 @@ use super::executor::{Ending, Recovery, Report};
 use crate::domain::text::{TEXT_LIMIT, shortened};
 use crate::domain::wait::LOST_OPTIONS;
 use crate::domain::{
-    EventKind, IdRef, Intent, Ledger, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task, TaskStatus,
-    WaitState, retry,
+    EventKind, IdRef, Intent, Ledger, Question, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task,
+    TaskStatus, WaitState, retry,
 };
 use crate::store::Failure;
 
@@ -162,11 +162,7 @@ impl Act<'_, '_> {
             ledger.step(TaskStatus::Blocked, EventKind::Blocked, Map::new(), self.now, |_| {})?;
         }
         match self.tx.answered_question(ledger.task().seq)? {
-            Some(mut question) => {
-                question.state = WaitState::Consumed;
-                self.tx.update_question(&question)?;
-                self.requeue(&mut ledger, EventKind::Answered, false)?;
-            }
+            Some(question) => return self.hand_over(ledger, question),
             None => {
                 let data = data([("run", json!(run.id)), ("outcome", json!(RunOutcome::Parked))]);
                 ledger.edit(EventKind::Blocked, data, self.now, |t| {
@@ -180,8 +176,16 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
+    /// An answer that waits is read: the task is queued with it.
+    pub(super) fn hand_over(&mut self, mut ledger: Ledger, mut question: Question) -> Result<Task, Failure> {
+        question.state = WaitState::Consumed;
+        self.tx.update_question(&question)?;
+        self.requeue(&mut ledger, EventKind::Answered, false)?;
+        self.save(ledger)
+    }
+
     /// FAILED → QUEUED within the automatic budget, unless its workflow is ending.
-    fn retry_by_itself(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
+    pub(super) fn retry_by_itself(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
         if !retry::retries_by_itself(ledger.task()) || self.workflow_is_ending(ledger.task())? {
             return Ok(());
         }
@@ -242,7 +246,12 @@ impl Act<'_, '_> {
         }
     }
 
-    fn close_as_lost(&mut self, ledger: Ledger, mut run: Run, note: &str) -> Result<Ledger, Failure> {
+    pub(super) fn close_as_lost(
+        &mut self,
+        ledger: Ledger,
+        mut run: Run,
+        note: &str,
+    ) -> Result<Ledger, Failure> {
         run.ended_at_ms = Some(self.now);
         run.lease_until_ms = None;
         run.parked = false;
@@ -261,7 +270,7 @@ impl Act<'_, '_> {
         self.ask_what_now(ledger, QuestionPurpose::Orphan, &text)
     }
 
-    fn ask_what_now(
+    pub(super) fn ask_what_now(
         &mut self,
         mut ledger: Ledger,
         purpose: QuestionPurpose,

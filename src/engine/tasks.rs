@@ -315,6 +315,12 @@ impl Act<'_, '_> {
                 t.run_clock(now);
             }
         });
+        self.queue_if_ready(&mut ledger)?;
+        self.save(ledger)
+    }
+
+    /// Queues a step of a started workflow that waits for nothing any more.
+    pub(super) fn queue_if_ready(&mut self, ledger: &mut Ledger) -> Result<(), Failure> {
         let task = ledger.task();
         if let Some(workflow) = task.workflow_id.clone()
             && task.status == TaskStatus::Pending
@@ -322,10 +328,10 @@ impl Act<'_, '_> {
         {
             let workflow = self.workflow(&workflow)?;
             if workflow.started && !workflow.status.is_closed() {
-                self.queue_step(&mut ledger)?;
+                self.queue_step(ledger)?;
             }
         }
-        self.save(ledger)
+        Ok(())
     }
 
     pub(super) fn archive(&mut self, which: &IdRef) -> Result<Task, Failure> {

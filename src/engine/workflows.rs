@@ -209,14 +209,7 @@ impl Act<'_, '_> {
         if started && !closed {
             let mut ended_badly = None;
             for task in self.tx.steps(id)? {
-                let open = self.tx.count_open_predecessors(task.seq)?;
-                if open != task.open_predecessors {
-                    let mut ledger = Ledger::open(task.clone());
-                    let data = data([("cause", json!("the count of open predecessors was wrong"))]);
-                    ledger.edit(EventKind::Repaired, data, self.now, |t| t.open_predecessors = open);
-                    self.save(ledger)?;
-                    changes += 1;
-                }
+                changes += u32::from(self.recount_predecessors(Ledger::open(task.clone()))?);
                 let ended = matches!(task.status, TaskStatus::Failed | TaskStatus::Cancelled);
                 if ended && !is_swept(&task) {
                     ended_badly = Some(task);

@@ -75,6 +75,23 @@ impl Bell {
         others
     }
 
+    /// The sockets whose processes are gone without having removed them. Rings nobody.
+    pub fn leftovers(&self) -> std::io::Result<Vec<PathBuf>> {
+        let folder = match File::open(&self.ringer.folder) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+            opened => opened?,
+        };
+        let mut left = Vec::new();
+        for entry in std::fs::read_dir(&self.ringer.folder)?.flatten() {
+            let socket = UnixDatagram::unbound()?;
+            let refused = socket.connect(through(&folder, Path::new(&entry.file_name())));
+            if refused.is_err_and(|error| error.kind() == ErrorKind::ConnectionRefused) {
+                left.push(entry.path());
+            }
+        }
+        Ok(left)
+    }
+
     /// Tells the listeners of this process to look again.
     pub fn nudge(&self) {
         self.ringer.changes.send_modify(|n| *n += 1);

@@ -106,15 +106,6 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
-    /// Whether it concerns one row only, so that the rest of a batch can go on.
-    pub fn is_damage(&self) -> bool {
-        match self {
-            StoreError::Damaged { .. } | StoreError::Row(_) => true,
-            StoreError::Sql(error) => super::rows::is_damaged(error),
-            _ => false,
-        }
-    }
-
     /// Gives the plain words to what SQLite reports about `path`.
     pub(super) fn at(self, path: &std::path::Path) -> StoreError {
         let StoreError::Sql(error) = self else { return self };
@@ -164,6 +155,18 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Failure {
+    /// Whether it comes from what one row holds, so that others can go on; not from the file, the disk or a lock.
+    pub fn is_about_one_row(&self) -> bool {
+        match self {
+            Failure::Refused(_) | Failure::Store(StoreError::Row(_) | StoreError::Damaged { .. }) => true,
+            Failure::Store(StoreError::Sql(error)) => {
+                super::rows::is_damaged(error)
+                    || error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+            }
+            Failure::Store(_) => false,
+        }
+    }
+
     pub(super) fn at(self, path: &std::path::Path) -> Failure {
         match self {
             Failure::Store(error) => Failure::Store(error.at(path)),

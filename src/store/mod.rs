@@ -8,6 +8,8 @@ mod cards;
 mod error;
 mod events;
 pub(crate) mod fault;
+mod findings;
+mod health;
 mod open;
 mod rows;
 mod runs;
@@ -19,6 +21,8 @@ mod writer;
 
 pub use bell::Bell;
 pub use error::{Failure, StoreError};
+pub use findings::Window;
+pub use health::Backup;
 pub use open::{Durability, Options, SCHEMA_VERSION, is_of_a_database};
 pub use runs::Delivery;
 pub use tasks::{Page, TaskFilter};

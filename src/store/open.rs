@@ -190,7 +190,7 @@ fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
+pub(super) fn user_version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", [], |row| row.get(0))
 }
 

@@ -113,6 +113,17 @@ impl View<'_> {
             .optional()?)
     }
 
+    /// The process of the dispatcher that is at work, or that ended without a word.
+    pub fn dispatcher_pid(&self) -> Result<Option<u32>, Failure> {
+        Ok(self
+            .connection
+            .prepare_cached(
+                "SELECT pid FROM dispatchers WHERE ended_at_ms IS NULL ORDER BY started_at_ms DESC, id LIMIT 1",
+            )?
+            .query_row([], |row| row.get(0))
+            .optional()?)
+    }
+
     /// When the last dispatcher was last seen alive; 0 where there never was one.
     pub fn dispatcher_last_seen(&self) -> Result<Millis, Failure> {
         Ok(self

@@ -32,10 +32,13 @@ struct Inner {
     bell: Bell,
 }
 
+/// A command's work: in the transaction, or told why there is none.
+type Work = dyn FnOnce(Result<&Tx<'_>, StoreError>) -> Settled + Send;
+
 /// What the writer does for one command: runs it inside the transaction, and later tells whether that was
 /// committed. Where there is no transaction, it is told why, and tells that.
 struct Job {
-    work: Box<dyn FnOnce(Result<&Tx<'_>, StoreError>) -> Settled + Send>,
+    work: Box<Work>,
     manner: Manner,
 }
 

@@ -8,6 +8,7 @@ mod damaged;
 mod fake;
 mod lifecycle;
 mod questions;
+mod reconciler;
 mod recovery;
 mod store;
 mod workflows;

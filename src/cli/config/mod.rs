@@ -260,7 +260,7 @@ impl Config {
             parallel: self.dispatch.parallel,
             renew_ms: u64::from(self.dispatch.renew_seconds) * 1_000,
             grace_ms: u64::from(self.dispatch.grace_seconds) * 1_000,
-            only_workflow: None,
+            ..DispatchOptions::default()
         }
     }
 
