@@ -77,7 +77,9 @@ pub(super) fn open(path: &Path, options: Options) -> Result<Connection, StoreErr
 
 fn connect_and_migrate(path: &Path, options: Options) -> Result<Connection, StoreError> {
     let mut connection = connect(path, options)?;
-    migrate(&mut connection, path).map_err(|error| error.at(path))?;
+    if !is_present(&connection, path).map_err(|error| error.at(path))? {
+        migrate(&mut connection, path).map_err(|error| error.at(path))?;
+    }
     Ok(connection)
 }
 
@@ -85,6 +87,9 @@ fn connect_and_migrate(path: &Path, options: Options) -> Result<Connection, Stor
 fn connect(path: &Path, options: Options) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| StoreError::from(e).at(path))?;
+    connection.busy_timeout(PATIENCE).map_err(|e| StoreError::from(e).at(path))?;
+    // Before anything is changed: another program's database is not even made a WAL database.
+    is_present(&connection, path).map_err(|error| error.at(path))?;
     prepare(&connection).map_err(|e| StoreError::from(e).at(path))?;
     set_synchronous(&connection, options.durability).map_err(|e| StoreError::from(e).at(path))?;
     Ok(connection)
@@ -102,7 +107,6 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(PATIENCE)?;
     stable_plans(connection)?;
     connection.set_prepared_statement_cache_capacity(128);
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
@@ -166,21 +170,32 @@ fn refuse_network(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
-    let version = user_version(connection)?;
-    let application: i64 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    if version == SCHEMA_VERSION && application == APPLICATION_ID {
-        return Ok(());
-    }
-    if application != APPLICATION_ID && (application != 0 || version != 0 || has_tables(connection)?) {
+/// Whether it is a database of ours with the present schema; false where it is new or older. In one snapshot: another
+/// process may be making it just now.
+fn is_present(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+    let snapshot = connection.unchecked_transaction()?;
+    let version = checked_version(&snapshot, path)?;
+    snapshot.commit()?;
+    Ok(version == SCHEMA_VERSION)
+}
+
+/// The version of the schema, 0 where there is none yet; refused where it is newer or of another program.
+fn checked_version(snapshot: &Connection, path: &Path) -> Result<i64, StoreError> {
+    let version = user_version(snapshot)?;
+    let application: i64 = snapshot.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if application != APPLICATION_ID && (application != 0 || version != 0 || has_tables(snapshot)?) {
         return Err(StoreError::Foreign(path.to_owned()));
     }
-    let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-    // Another process may have migrated while this one waited for its turn.
-    let version = user_version(&tx)?;
     if version > SCHEMA_VERSION {
         return Err(StoreError::Newer { path: path.to_owned(), found: version, known: SCHEMA_VERSION });
     }
+    Ok(version)
+}
+
+fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+    let tx = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    // Another process may have migrated while this one waited for its turn.
+    let version = checked_version(&tx, path)?;
     for migration in MIGRATIONS.iter().skip(usize::try_from(version).unwrap_or(0)) {
         tx.execute_batch(migration)?;
     }

@@ -68,10 +68,13 @@ fn refused(prepare: impl FnOnce(&std::path::Path)) -> String {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("andon.db");
     prepare(&path);
-    match Engine::open(&path) {
+    let before = std::fs::read(&path).ok();
+    let said = match Engine::open(&path) {
         Ok(_) => panic!("it was taken"),
         Err(error) => error.to_string(),
-    }
+    };
+    assert!(before == std::fs::read(&path).ok(), "it was changed: {said}");
+    said
 }
 
 #[test]
