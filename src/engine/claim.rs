@@ -71,6 +71,15 @@ impl Act<'_, '_> {
         Ok(())
     }
 
+    /// Another dispatcher has begun since this one: what is to be stopped here is stopped, and no more is done.
+    pub(super) fn stand_down(&mut self, dispatcher: &str) -> Result<(), Failure> {
+        for (run, by_itself) in self.tx.closing_runs(dispatcher)? {
+            self.effects.push(Effect::Stop { run, by_itself });
+        }
+        self.effects.push(Effect::Superseded);
+        Ok(())
+    }
+
     /// Does something to one of many tasks. One with bad data must not hold all the others: nothing of it is left,
     /// and it is told of.
     fn each(&mut self, seq: i64, work: impl FnOnce(&mut Self) -> Result<(), Failure>) -> Result<(), Failure> {

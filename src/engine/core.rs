@@ -156,6 +156,8 @@ pub enum Effect {
         /// Its process, where one was recorded.
         process: Option<ProcessIdentity>,
     },
+    /// Another dispatcher has begun since: claim nothing more, and stand by.
+    Superseded,
     /// Look again then.
     WakeAt(Millis),
     /// The dispatcher before ended without a word: check the database, beside the work.
@@ -230,7 +232,12 @@ impl Core {
     /// effects and hands on the reply.
     pub fn handle(&self, tx: &Tx<'_>, input: Input) -> Result<Handled, Failure> {
         if let Input::Reconcile { dispatcher, vouched, window } = &input {
-            let effects = self.reconcile(tx, dispatcher, vouched, window)?;
+            let effects = match tx.is_last_dispatcher(dispatcher)? {
+                Some(true) => self.reconcile(tx, dispatcher, vouched, window)?,
+                // To it, the runs of the one that has taken over would seem to be orphans.
+                Some(false) => vec![Effect::Superseded],
+                None => Vec::new(),
+            };
             return Ok(Handled { reply: Ok(None), effects });
         }
         let random = || self.randomness.next();
@@ -249,12 +256,18 @@ impl Core {
                 act.begin(&dispatcher, pid, slots, only.as_ref()).map(|()| Ok(None))?
             }
             Input::Look { dispatcher, slots, agents, only, all, careful } => {
-                let looked = if all { act.look(&dispatcher, only.as_ref()) } else { Ok(()) };
-                looked
-                    .and_then(|()| {
-                        act.claim(&dispatcher, slots, &agents, only.as_ref(), &self.paths, careful)
-                    })
-                    .map(|()| Ok(None))?
+                // The lock is a courtesy: whoever lost it hands out nothing more, whatever it believes.
+                match tx.is_last_dispatcher(&dispatcher)? {
+                    Some(true) => {
+                        if all {
+                            act.look(&dispatcher, only.as_ref())?;
+                        }
+                        act.claim(&dispatcher, slots, &agents, only.as_ref(), &self.paths, careful)?;
+                    }
+                    Some(false) => act.stand_down(&dispatcher)?,
+                    None => {}
+                }
+                Ok(None)
             }
             Input::Recovered { run, recovery } => act.recovered(&run, recovery).map(|()| Ok(None))?,
             // Handled above, each repair in an act of its own.

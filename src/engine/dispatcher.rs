@@ -1,17 +1,21 @@
 //! The dispatcher: a thread that feeds the core and carries out its effects. One process has the lock and
 //! dispatches; the others wait attached and take over. Correctness does not rest on the lock, the epochs do.
 
+mod attach;
+mod decide;
+mod lease;
 mod watch;
 
 use std::collections::{HashMap, HashSet};
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::lease::Lease;
 use self::watch::Reconciler;
 pub use self::watch::WAL_LIMIT;
 use super::core::{Effect, Input};
@@ -19,18 +23,13 @@ use super::executor::{Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
 use super::handle::{Engine, EngineError};
 use crate::domain::time::Millis;
 use crate::domain::{DispatcherState, RunId, WorkflowId};
-use crate::store::{Failure, StoreError, fault};
+use crate::store::{StoreError, fault};
 
-/// How often an attached process tries to take over.
-const TRY_EVERY: Duration = Duration::from_millis(250);
 /// The safety net: a look at least so often, whatever was heard.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 
 /// How soon it is tried again when nothing could be written.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(500);
-
-/// How long claims are made one by one after one has failed.
-const CAREFUL: Duration = Duration::from_secs(30);
 
 /// How to dispatch.
 #[derive(Debug, Clone)]
@@ -124,10 +123,11 @@ impl Dispatcher {
             careful: None,
             failed_at: None,
             missed_look: false,
+            superseded: false,
         };
         let thread = std::thread::Builder::new()
             .name("andon-dispatcher".to_owned())
-            .spawn(move || shell.attach(&lock))
+            .spawn(move || shell.attach(lock))
             .map_err(|source| StoreError::File { path: engine.path().to_owned(), source })?;
         Ok(Dispatcher { engine: engine.clone(), send, thread: Mutex::new(Some(thread)), live })
     }
@@ -216,60 +216,11 @@ struct Shell {
     failed_at: Option<Instant>,
     /// A look for everything could not be written.
     missed_look: bool,
+    /// Another dispatcher has begun since.
+    superseded: bool,
 }
 
 impl Shell {
-    /// Waits for the lock, then dispatches until told to stop.
-    fn attach(mut self, file: &File) {
-        let mut told = false;
-        loop {
-            match file.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::WouldBlock) if told => {}
-                Err(TryLockError::WouldBlock) => {
-                    told = true;
-                    tracing::info!(
-                        "another andon dispatches this database; this one takes over when that one goes"
-                    );
-                }
-                Err(TryLockError::Error(error)) => {
-                    tracing::error!(%error, "can't lock the dispatcher's file; nothing is dispatched here");
-                    return;
-                }
-            }
-            match self.receive.recv_timeout(TRY_EVERY) {
-                Ok(Message::Drain | Message::Stop | Message::StopNow)
-                | Err(RecvTimeoutError::Disconnected) => return,
-                _ => {}
-            }
-        }
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .thread_name("andon-run")
-            .enable_all()
-            .build();
-        match runtime {
-            Ok(runtime) => {
-                let inner = self.engine.inner.clone();
-                inner.slots.store(self.options.parallel, Ordering::Relaxed);
-                inner.dispatching.store(1, Ordering::Relaxed);
-                if told {
-                    tracing::info!("the other one is gone; dispatching");
-                }
-                self.dispatch(&runtime);
-                inner.dispatching.store(0, Ordering::Relaxed);
-                runtime.shutdown_timeout(Duration::from_millis(200));
-            }
-            Err(error) => {
-                tracing::error!(%error, "no runtime for the dispatcher; nothing is dispatched here")
-            }
-        }
-        // The lock goes with the file in any case.
-        if let Err(error) = file.unlock() {
-            tracing::warn!(%error, "the dispatcher's lock was not let go");
-        }
-    }
-
     fn dispatch(&mut self, runtime: &tokio::runtime::Runtime) {
         let _context = runtime.enter();
         self.listen(runtime);
@@ -323,7 +274,7 @@ impl Shell {
         match self.stopping {
             // What does not end by then is found by the next dispatcher.
             Some(since) => quiet || since.elapsed() > Duration::from_millis(self.options.grace_ms + 10_000),
-            None => self.draining && quiet,
+            None => (self.draining || self.superseded) && quiet,
         }
     }
 
@@ -402,13 +353,6 @@ impl Shell {
         }
     }
 
-    /// Whatever is due stays due: without a pause it would be tried again at once, for ever.
-    fn try_later(&mut self, kept: Vec<Input>, all: bool) {
-        self.again.extend(kept);
-        self.missed_look |= all;
-        self.failed_at = Some(Instant::now());
-    }
-
     fn drain(&mut self) {
         if !self.draining {
             self.draining = true;
@@ -418,6 +362,15 @@ impl Shell {
             if let Err(error) = told {
                 tracing::warn!(%error, "draining was not recorded");
             }
+        }
+    }
+
+    /// Another dispatcher has begun, and recovers what runs here: that is waited for, and nothing more is started.
+    fn stand_down(&mut self) {
+        if !self.superseded {
+            self.superseded = true;
+            self.engine.inner.dispatching.store(2, Ordering::Relaxed);
+            tracing::error!("another dispatcher has taken over although this one had the lock; standing by");
         }
     }
 
@@ -437,117 +390,13 @@ impl Shell {
         }
     }
 
-    /// Decides all inputs and claims, commits, and carries out the effects. With `all` it also looks for what
-    /// others have changed and what time has brought.
-    fn commit(&mut self, inputs: Vec<Input>, all: bool) {
-        let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
-        self.careful = self.careful.filter(|since| since.elapsed() < CAREFUL);
-        let look = Input::Look {
-            dispatcher: self.id.clone(),
-            slots: if self.draining { 0 } else { self.options.parallel },
-            agents: self.executors.agents(),
-            only: self.options.only_workflow.clone(),
-            all,
-            careful: self.careful.is_some(),
-        };
-        match self.decide(inputs, Some(look)).map_err(|undecided| *undecided) {
-            Ok(effects) => {
-                self.failed_at = None;
-                if all {
-                    self.wake_at = None;
-                }
-                for effect in effects {
-                    self.carry_out(effect);
-                }
-            }
-            Err(Undecided { failure, looking: true }) if failure.is_about_one_row() => {
-                if self.careful.is_none() {
-                    tracing::error!(%failure, "a claim failed; claiming one by one for a while");
-                    self.careful = Some(Instant::now());
-                    return self.commit(kept, all);
-                }
-                tracing::error!(%failure, "the dispatcher can't look for work; trying again");
-                self.record(kept);
-                self.try_later(Vec::new(), all);
-            }
-            Err(Undecided { failure: Failure::Refused(refusal), .. }) => {
-                tracing::warn!(%refusal, "what a run told was refused");
-                self.missed_look |= all;
-            }
-            Err(Undecided { failure: Failure::Store(error), .. }) => {
-                tracing::error!(%error, "the dispatcher can't write; trying again");
-                self.try_later(kept, all);
-            }
-        }
-    }
-
-    /// Writes what runs told, without looking for work.
-    fn record(&mut self, inputs: Vec<Input>) {
-        if inputs.is_empty() {
-            return;
-        }
-        let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
-        match self.decide(inputs, None).map_err(|undecided| *undecided) {
-            Ok(effects) => effects.into_iter().for_each(|effect| self.carry_out(effect)),
-            Err(Undecided { failure, .. }) => {
-                tracing::error!(%failure, "what runs told could not be written; trying again");
-                self.try_later(kept, false);
-            }
-        }
-    }
-
-    /// Decides all inputs and then looks, in one transaction. Inputs that can't be written are kept to be tried again.
-    fn decide(&mut self, inputs: Vec<Input>, look: Option<Input>) -> Result<Vec<Effect>, Box<Undecided>> {
-        let core = self.engine.inner.core.clone();
-        let looking = Arc::new(AtomicBool::new(false));
-        let begun = looking.clone();
-        // What failed alone is tried again by itself, so that the look beside it is kept.
-        let alone = inputs.len() == 1 && self.failed_at.is_none();
-        let written = self.engine.inner.store.write_quietly(move |tx| {
-            let mut effects = Vec::new();
-            let mut failed = Vec::new();
-            for input in inputs {
-                let retry = again(&input);
-                // One row with bad data must not hold all the others.
-                let done = match alone {
-                    true => core.handle(tx, input),
-                    false => tx.isolated(|tx| core.handle(tx, input)),
-                };
-                match done {
-                    Ok(handled) => effects.extend(handled.effects),
-                    Err(Failure::Refused(refusal)) if !alone => {
-                        tracing::warn!(%refusal, "what a run told was refused");
-                    }
-                    Err(failure) if !alone && failure.is_about_one_row() => {
-                        tracing::error!(%failure, "what a run told could not be written; trying again");
-                        failed.extend(retry);
-                    }
-                    // The database itself: nothing of this transaction will be kept.
-                    Err(failure) => return Err(failure),
-                }
-            }
-            if let Some(look) = look {
-                begun.store(true, Ordering::Relaxed);
-                effects.extend(core.handle(tx, look)?.effects);
-                begun.store(false, Ordering::Relaxed);
-            }
-            Ok((effects, failed))
-        });
-        match written {
-            Ok((effects, failed)) => {
-                self.again.extend(failed);
-                Ok(effects)
-            }
-            Err(failure) => Err(Box::new(Undecided { failure, looking: looking.load(Ordering::Relaxed) })),
-        }
-    }
-
     fn carry_out(&mut self, effect: Effect) {
         let (before, after) = match &effect {
             Effect::Start(_) => ("effect.start", "effect.started"),
             Effect::Stop { .. } => ("effect.stop", "effect.stopped"),
             Effect::Recover { .. } => ("effect.recover", "effect.recovering"),
             Effect::WakeAt(_) => ("effect.wake", "effect.waking"),
+            Effect::Superseded => ("effect.superseded", "effect.superseded"),
             Effect::Check => ("effect.check", "effect.checking"),
         };
         fault::point(before);
@@ -579,6 +428,7 @@ impl Shell {
                     let _ = send.send(Message::Recovered { run, recovery });
                 });
             }
+            Effect::Superseded => self.stand_down(),
             Effect::Check => self.check(),
             Effect::WakeAt(at) => self.wake_at = Some(self.wake_at.map_or(at, |known| known.min(at))),
         }
@@ -594,89 +444,5 @@ impl Shell {
         let reporter = Reporter::new(run.clone(), spec.epoch, Arc::new(tell));
         let started = self.executors.start(spec, reporter.clone());
         lock(&self.live).insert(run, Live { run: started, reporter });
-    }
-}
-
-/// Why nothing was written, and whether that was in looking for work.
-struct Undecided {
-    failure: Failure,
-    looking: bool,
-}
-
-/// An input that must not get lost when it can't be written.
-fn again(input: &Input) -> Option<Input> {
-    match input {
-        Input::Report { run, epoch, report } => {
-            Some(Input::Report { run: run.clone(), epoch: *epoch, report: report.clone() })
-        }
-        Input::Recovered { run, recovery } => {
-            Some(Input::Recovered { run: run.clone(), recovery: recovery.clone() })
-        }
-        Input::Begin { dispatcher, pid, slots, only } => Some(Input::Begin {
-            dispatcher: dispatcher.clone(),
-            pid: *pid,
-            slots: *slots,
-            only: only.clone(),
-        }),
-        Input::Suspend { dispatcher } => Some(Input::Suspend { dispatcher: dispatcher.clone() }),
-        Input::Command { .. } | Input::Look { .. } | Input::Reconcile { .. } | Input::Damaged { .. } => None,
-    }
-}
-
-/// Renews the leases of all live runs, on a thread of its own, whatever the dispatcher is busy with.
-struct Lease {
-    end: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Lease {
-    fn start(engine: &Engine, id: &str, live: &Arc<Mutex<HashMap<RunId, Live>>>, renew_ms: u64) -> Lease {
-        let (end, ended) = channel::<()>();
-        let (engine, id, live) = (engine.clone(), id.to_owned(), live.clone());
-        let thread = std::thread::Builder::new().name("andon-lease".to_owned()).spawn(move || {
-            let every = Duration::from_millis(renew_ms.max(10));
-            while ended.recv_timeout(every) == Err(RecvTimeoutError::Timeout) {
-                renew(&engine, &id, &live);
-            }
-        });
-        if let Err(error) = &thread {
-            tracing::error!(%error, "no thread to renew leases");
-        }
-        Lease { end: Some(end), thread: thread.ok() }
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        self.end.take();
-        if let Some(thread) = self.thread.take()
-            && thread.join().is_err()
-        {
-            tracing::error!("the lease thread ended in a fault of the program");
-        }
-    }
-}
-
-fn renew(engine: &Engine, id: &str, live: &Mutex<HashMap<RunId, Live>>) {
-    let runs: Vec<(RunId, Millis)> =
-        lock(live).iter().map(|(run, l)| (run.clone(), l.reporter.active_at_ms())).collect();
-    let now = engine.now();
-    // Nothing to vouch for, and no clock that must know when this dispatcher was last alive.
-    let idle = runs.is_empty()
-        && engine.inner.store.read(|view| Ok(view.overdue(now)?.1.is_none())).unwrap_or(false);
-    if idle {
-        return;
-    }
-    let until = engine.now() + engine.inner.core.policy().lease_ms;
-    let id = id.to_owned();
-    let renewed = engine.inner.store.write_relaxed(move |tx| {
-        for (run, active) in runs {
-            tx.renew_lease(&run, &id, until, active)?;
-        }
-        tx.see_dispatcher(&id, now)?;
-        Ok(())
-    });
-    if let Err(error) = renewed {
-        tracing::warn!(%error, "leases were not renewed");
     }
 }

@@ -113,6 +113,15 @@ impl View<'_> {
             .optional()?)
     }
 
+    /// Whether this dispatcher is the last one that began; `None` where its beginning was not written.
+    pub fn is_last_dispatcher(&self, id: &str) -> Result<Option<bool>, Failure> {
+        Ok(self
+            .connection
+            .prepare_cached("SELECT ended_at_ms IS NULL FROM dispatchers WHERE id = ?1")?
+            .query_row([id], |row| row.get(0))
+            .optional()?)
+    }
+
     /// The process of the dispatcher that is at work, or that ended without a word.
     pub fn dispatcher_pid(&self) -> Result<Option<u32>, Failure> {
         Ok(self
@@ -233,7 +242,7 @@ impl Tx<'_> {
         ended_at: Option<Millis>,
     ) -> Result<(), Failure> {
         self.connection
-            .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = ?3, seen_at_ms = coalesce(?3, seen_at_ms) WHERE id = ?1")?
+            .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = coalesce(?3, ended_at_ms), seen_at_ms = coalesce(?3, seen_at_ms) WHERE id = ?1")?
             .execute(params![id, draining, ended_at])?;
         Ok(())
     }

@@ -166,6 +166,44 @@ fn one_process_dispatches_and_an_attached_one_takes_over() {
 }
 
 #[test]
+fn who_loses_the_lock_hands_out_nothing_more_and_stands_by() {
+    let house = House::new();
+    let (one, two) = (Player::default(), Player::default());
+    let first = house.dispatch(&one);
+    let task = house.job("x");
+    let held = one.running(&task);
+    // Somebody clears up, and with the file goes the lock.
+    std::fs::remove_file(house.folder.path().join("andon.db-dispatch")).unwrap();
+    let other = Engine::open(&house.path()).unwrap();
+    let options = DispatchOptions { grace_ms: 500, ..DispatchOptions::default() };
+    let second = andon::engine::Dispatcher::start(&other, std::sync::Arc::new(two.clone()), options).unwrap();
+    house.until(&task, TaskStatus::Blocked);
+    assert_eq!(two.recovered(), [held.run.clone()], "what the first one ran was proven dead");
+    let next = house.job("next");
+    two.running(&next);
+    let question = QuestionRef::OfTask(id(&task));
+    house.run(Command::Answer { question, answer: AnswerText::Option(1) }).unwrap();
+    two.succeed(&task, "again");
+    two.succeed(&next, "");
+    house.until(&task, TaskStatus::Success);
+    house.until(&next, TaskStatus::Success);
+    // The first one hears last of the end of its own, which counts no more, and stands by.
+    one.say(&held, andon::engine::Report::Ended(andon::engine::Ending::success("late")));
+    house.wait("the first one stands by", || {
+        house.engine.dispatcher_state() == andon::domain::DispatcherState::Elsewhere
+    });
+    assert_eq!(house.now(&task).result, "again");
+    assert_eq!(one.starts().len(), 1, "it handed out nothing more");
+    second.stop();
+    second.join();
+    let last = house.job("last");
+    one.succeed(&last, "");
+    house.until(&last, TaskStatus::Success);
+    first.stop();
+    first.join();
+}
+
+#[test]
 fn a_deadline_ends_a_run_and_one_that_passes_in_the_queue_makes_a_run_without_a_process() {
     let house = House::new();
     let timed = |title: &str| NewTask { timeout_seconds: Some(1), start: true, ..runnable(title) };
