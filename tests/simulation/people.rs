@@ -1,0 +1,131 @@
+//! What people do: every verb, on any card, at any time.
+
+use super::world::World;
+use andon::domain::{Executor, IdRef, Program, StepDefinition, TaskStatus, Work, WorkflowDefinition};
+use andon::engine::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+use serde_json::json;
+
+impl World {
+    pub fn person(&mut self) {
+        let Some(task) = self.any_task() else { return self.create() };
+        let id = IdRef::Full(task.id.0.clone());
+        let command = match self.dice.below(24) {
+            0..=2 => return self.create(),
+            3 => return self.create_workflow(),
+            4 | 5 => Command::Start { task: id },
+            6 => Command::Take { task: id },
+            7 => Command::Complete { task: id, result: Some("done".into()) },
+            8 => Command::Fail { task: id, error: None },
+            9 => Command::Cancel { task: id, reason: None },
+            10 => Command::Retry { task: id },
+            11 => Command::Block { task: id, reason: "a reason".into() },
+            12 => Command::Unblock { task: id },
+            13 => Command::Suspend { task: id },
+            14 => Command::Resume { task: id },
+            15 => Command::Approve { task: id },
+            16 => Command::Reject { task: id, feedback: Some("again".into()) },
+            17 => {
+                Command::Move { task: id, to: TaskStatus::ALL[self.dice.below(9)], text: Some("text".into()) }
+            }
+            18 => match self.any_task() {
+                Some(on) => Command::Depend { task: id, on: IdRef::Seq(on.seq) },
+                None => return,
+            },
+            19 => return self.answer(),
+            20 => return self.workflow_verb(),
+            21 => Command::Delete { task: id },
+            22 => {
+                let edit = TaskEdit { priority: Some(self.dice.below(10) as i64), ..TaskEdit::default() };
+                Command::Edit { task: id, edit: Box::new(edit), if_version: None }
+            }
+            _ => Command::Copy { task: id },
+        };
+        self.command(command);
+    }
+
+    fn create(&mut self) {
+        let auto = !self.dice.one_in(4);
+        let after = match (self.dice.one_in(4), self.any_task()) {
+            (true, Some(task)) => vec![IdRef::Seq(task.seq)],
+            _ => Vec::new(),
+        };
+        let new = NewTask {
+            title: format!("task {}", self.dice.below(1_000)),
+            executor: auto.then(|| Executor::new(Work::Command { command: Program::Shell("x".into()) })),
+            retry_max: if self.dice.one_in(3) { 1 } else { 0 },
+            timeout_seconds: self.dice.one_in(5).then_some(60),
+            review_required: Some(self.dice.one_in(5)),
+            start: self.dice.one_in(2),
+            not_before_ms: self.dice.one_in(8).then(|| self.core.now() + 5_000),
+            after,
+            ..NewTask::default()
+        };
+        self.command(Command::Create(Box::new(new)));
+    }
+
+    fn create_workflow(&mut self) {
+        let n = 1 + self.dice.below(6);
+        let steps = (0..n)
+            .map(|i| StepDefinition {
+                id: format!("s{i}"),
+                name: format!("step {i}"),
+                tool_name: "exec".into(),
+                tool_params: json!({ "command": "true" }).as_object().unwrap().clone(),
+                depends_on: (0..i).filter(|_| self.dice.one_in(2)).map(|j| format!("s{j}")).collect(),
+                retry_max: if self.dice.one_in(3) { 1 } else { 0 },
+                timeout_seconds: 300,
+                priority: 5,
+                review_required: Some(self.dice.one_in(8)),
+                ..StepDefinition::default()
+            })
+            .collect();
+        let definition =
+            WorkflowDefinition { name: format!("w{}", self.workflows.len()), board: None, steps };
+        let start = !self.dice.one_in(4);
+        let command =
+            Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start };
+        if let Some(Outcome::Workflow(made)) = self.command(command) {
+            self.workflows.push(made.id);
+        }
+    }
+
+    fn workflow_verb(&mut self) {
+        let Some(id) = self.dice.pick(&self.workflows).map(|w| w.0.clone()) else { return };
+        let command = match self.dice.below(6) {
+            0 => Command::StartWorkflow { workflow: id },
+            1 => Command::PauseWorkflow { workflow: id },
+            2 => Command::ResumeWorkflow { workflow: id },
+            3 if self.dice.one_in(3) => Command::CancelWorkflow { workflow: id },
+            4 => Command::RerunWorkflow { workflow: id, from_failed: self.dice.one_in(2) },
+            _ => {
+                // Work that nobody queued is what advance repairs; a healthy workflow has none.
+                if let Some(Outcome::Advanced { changes, .. }) =
+                    self.command(Command::AdvanceWorkflow { workflow: id })
+                {
+                    assert_eq!(changes, 0, "advance found something to repair\n{}", self.story());
+                }
+                return;
+            }
+        };
+        if let Some(Outcome::Workflow(made)) = self.command(command)
+            && !self.workflows.contains(&made.id)
+        {
+            self.workflows.push(made.id);
+        }
+    }
+
+    pub fn answer(&mut self) {
+        let open = self.store.read(|view| view.open_questions(None)).unwrap();
+        let Some((question, ..)) = self.dice.pick(&open) else { return };
+        let answer = match question.options.is_empty() {
+            true => AnswerText::Text("an answer".into()),
+            false => AnswerText::Option(1 + self.dice.below(question.options.len())),
+        };
+        let which = QuestionRef::Id(question.id.clone());
+        let taken = self.command(Command::Answer { question: which.clone(), answer: answer.clone() });
+        if taken.is_some() && self.dice.one_in(2) {
+            let again = self.command(Command::Answer { question: which, answer });
+            assert!(again.is_none(), "a second answer was taken\n{}", self.story());
+        }
+    }
+}
