@@ -93,13 +93,13 @@ impl Disk {
 
     fn free(&self, daemon: Pid) {
         match self.by_limit {
-            true => self.limit(self.before.clone(), daemon),
+            true => self.limit(self.before, daemon),
             false => std::fs::remove_file(self.folder.join("filler")).unwrap(),
         }
     }
 
     fn limit(&self, limit: Rlimit, daemon: Pid) {
-        prlimit(Some(daemon), Resource::Fsize, limit.clone()).unwrap();
+        prlimit(Some(daemon), Resource::Fsize, limit).unwrap();
         setrlimit(Resource::Fsize, limit).unwrap();
     }
 

@@ -35,6 +35,8 @@ fn is_held(database: &Path) -> bool {
     words.contains("is HELD")
 }
 
+type Deed<'t> = Box<dyn Fn() + 't>;
+
 fn call(value: Value) -> Map<String, Value> {
     value.as_object().cloned().unwrap()
 }
@@ -75,7 +77,7 @@ fn the_lock_of_a_transaction_holds_whatever_else_this_process_does() {
             let refused = andon::tools::run_step(name, &call(params), folder.path()).unwrap_err();
             assert_eq!(refused.code, "own_database", "{name} {file}: {refused}");
         };
-        let deeds: Vec<(&str, Box<dyn Fn() + '_>)> = vec![
+        let deeds: Vec<(&str, Deed<'_>)> = vec![
             ("reading", Box::new(|| drop(engine.list(&TaskFilter::default()).unwrap()))),
             ("the board", Box::new(|| drop(engine.board("default", true).unwrap()))),
             ("one card", Box::new(|| drop(engine.task_view(&andon::domain::IdRef::Seq(task.seq)).unwrap()))),
@@ -102,7 +104,7 @@ fn the_lock_of_a_transaction_holds_whatever_else_this_process_does() {
                 }),
             ),
             ("a log that is not there", Box::new(|| drop(std::fs::read(engine.log_path(&run()))))),
-            ("looking at the files", Box::new(|| drop(std::fs::metadata(&database).unwrap()))),
+            ("looking at the files", Box::new(|| assert!(std::fs::metadata(&database).unwrap().is_file()))),
             ("reading it as a file", Box::new(|| tool("read_file", "andon.db"))),
             ("reading its log as a file", Box::new(|| tool("read_file", "andon.db-wal"))),
             ("reading its index as a file", Box::new(|| tool("read_file", "andon.db-shm"))),

@@ -7,6 +7,7 @@ mod boards;
 mod damaged;
 mod fake;
 mod lifecycle;
+mod properties;
 mod questions;
 mod reconciler;
 mod recovery;
