@@ -92,7 +92,8 @@ impl Act<'_, '_> {
                     && !agents.contains(name)
                 {
                     let known = match agents.is_empty() {
-                        true => "none are configured; `andon config path` shows where".to_owned(),
+                        true => "none are configured; `andon config path` names the file for [agents.NAME]"
+                            .to_owned(),
                         false => format!("configured are {}", agents.join(", ")),
                     };
                     let refusal = Refusal::invalid("agent", format!("there is no agent `{name}`; {known}"));
