@@ -20,7 +20,7 @@ mod settle;
 mod tasks;
 mod workflows;
 
-pub use crate::store::{Backup, Durability, Page, StoreError, TaskFilter, Window};
+pub use crate::store::{Backup, Durability, Page, StoreError, TaskFilter, Window, is_of_a_database};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
