@@ -4,6 +4,7 @@ mod cards;
 mod daemon;
 mod databases;
 mod demo;
+mod doctor;
 mod house;
 mod inside;
 mod json;
