@@ -33,12 +33,18 @@ struct Terminal {
 
 impl Terminal {
     fn start(folder: &Path, rows: u16, cols: u16) -> Terminal {
+        Terminal::start_with(folder, rows, cols, &[])
+    }
+
+    fn start_with(folder: &Path, rows: u16, cols: u16, verb: &[&str]) -> Terminal {
         let size = PtySize { rows, cols, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_andon"));
         command.args(["--db", folder.join("andon.db").to_str().unwrap()]);
         command.args(["--config", folder.join("none.toml").to_str().unwrap()]);
+        command.args(verb);
         command.cwd(folder);
+        command.env("TMPDIR", folder);
         command.env("TERM", "xterm-256color");
         command.env("COLORTERM", "truecolor");
         let mut reader = pair.master.try_clone_reader().unwrap();
@@ -174,7 +180,11 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
         { "id": "which", "name": "Migrate schema", "tool_name": "clarify",
           "tool_params": { "question": "Which database is the target?", "options": ["staging", "production"] } },
     ] });
-    let vocabulary = andon::domain::definition::Vocabulary { tools: &["clarify"], agents: None };
+    let vocabulary = andon::domain::definition::Vocabulary {
+        tools: &["clarify"],
+        agents: None,
+        check: andon::domain::definition::any_params,
+    };
     let definition = andon::domain::definition::read(&steps.into(), vocabulary).unwrap();
     let create =
         Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };
@@ -262,4 +272,27 @@ fn a_window_that_is_closed_suspends_what_runs_and_leaves_no_process() {
     assert!(status.success(), "{status:?}");
     assert_eq!(engine.task(&IdRef::Seq(1)).unwrap().status, TaskStatus::Suspended);
     assert!(!Path::new("/proc").join(pid.trim()).exists(), "its process lives on");
+}
+
+#[test]
+fn the_demo_is_played_to_its_end_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let terminal = Terminal::start_with(folder.path(), 40, 150, &["demo"]);
+    terminal.shows("andon ▸ demo");
+    terminal.shows("1 needs you");
+    terminal.press("a");
+    terminal.shows("staging");
+    terminal.press("\r");
+    terminal.shows("◇ deployed to");
+    // The selection stays with the card that was answered, wherever that goes; the next lamp is the review.
+    terminal.press("nA");
+    terminal.shows("Nothing is open here. t shows 7 closed cards.");
+    terminal.press("t");
+    terminal.shows("told everybody");
+    terminal.press("q");
+    terminal.until("it says where it ran", |screen| {
+        String::from_utf8_lossy(&screen.raw).contains("ran in a scratch folder, which goes now")
+    });
+    assert_eq!(terminal.ends_clean(), 0);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -153,15 +153,15 @@ fn agent(
 ) -> Result<Plan, String> {
     let Some(config) = settings.agents.get(name) else {
         let known: Vec<&str> = settings.agents.keys().map(String::as_str).collect();
-        return Err(match known.is_empty() {
-            true => format!(
-                "no agent is configured, so there is no `{name}`; add [agents.{name}] to the configuration"
-            ),
-            false => format!(
-                "there is no agent `{name}` in the configuration, which has {}; add it, or give the card another",
-                known.join(", ")
-            ),
-        });
+        let known = match known.is_empty() {
+            true => "it had none".to_owned(),
+            false => format!("it had {}", known.join(", ")),
+        };
+        // It may well stand in the file by now: whoever called has read a newer one.
+        return Err(format!(
+            "the configuration had no agent `{name}` when andon started to dispatch ({known}); add \
+             [agents.{name}] where it is missing, and start andon anew"
+        ));
     };
     let prompt = papers::prompt(spec, goal);
     let file = papers::prompt_file(&spec.log).to_string_lossy().into_owned();
@@ -335,6 +335,6 @@ mod tests {
         let spec = spec(Work::Agent { name: "bot".into(), goal: "x".into() });
         assert!(of(&spec, &settings).unwrap_err().contains("[agents.bot]"));
         settings.agents.insert("claude".into(), AgentConfig::command("claude", &["claude"]));
-        assert!(of(&spec, &settings).unwrap_err().contains("which has claude"));
+        assert!(of(&spec, &settings).unwrap_err().contains("it had claude"));
     }
 }

@@ -56,12 +56,13 @@ fn bytes(file: &Path) -> Result<Vec<u8>, CliError> {
     }
 }
 
-/// The command for a definition that comes with the program; its steps run in `folder`, and it starts at once.
-pub fn embedded(name: &str, bytes: &[u8], folder: String) -> Result<Command, CliError> {
+/// The command for a definition that comes with the program; its steps run in `folder`, its cards lie on `board`, and it starts at
+/// once.
+pub fn embedded(name: &str, bytes: &[u8], board: &str, folder: String) -> Result<Command, CliError> {
     let registry = Registry::new(None);
     Ok(Command::CreateWorkflow {
         definition: Box::new(read(name, bytes, &registry)?),
-        board: None,
+        board: Some(board.to_owned()),
         cwd: Some(folder),
         start: true,
     })

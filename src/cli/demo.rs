@@ -17,7 +17,11 @@ use crate::domain::{Actor, EventKind, IdRef, TaskId, TaskStatus, Workflow, Workf
 use crate::engine::{AnswerText, Command, Engine, Outcome, QuestionRef};
 
 const DEFINITION: &[u8] = include_bytes!("../../assets/demo.yaml");
+/// The name of its board, which says on every screen where one is.
+const BOARD: &str = "demo";
 const TICK: Duration = Duration::from_millis(100);
+
+const GOODBYE: &str = "The demo ran in a scratch folder, which goes now. `andon` opens your own board.";
 
 /// Options of `demo`.
 #[derive(Debug, Args)]
@@ -39,17 +43,19 @@ pub fn run(context: &mut Context, args: DemoArgs, headless: bool) -> Result<Exit
 
 fn play(context: &mut Context, scratch: &Scratch, silent: bool) -> Result<Exit, CliError> {
     context.globals.db = Some(scratch.path().join("demo.db"));
-    context.globals.board = None;
+    context.globals.board = Some(BOARD.to_owned());
     let actor = Actor::operator("you");
     let engine = context.engine()?;
     let folder = scratch.path().to_string_lossy().into_owned();
-    let command = definition_file::embedded("demo.yaml", DEFINITION, folder)?;
+    let command = definition_file::embedded("demo.yaml", DEFINITION, BOARD, folder)?;
     let since = engine.last_seq()?;
     let Outcome::Workflow(made) = engine.execute(command, &actor)? else {
         return Err(CliError::Failed("the demo's workflow could not be made".to_owned()));
     };
     if !silent {
-        return super::board::open(context);
+        let exit = super::board::open(context)?;
+        context.out.line(GOODBYE)?;
+        return Ok(exit);
     }
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for ctrl-c: {e}")))?;
     let dispatcher = dispatch::start(context, &engine, None)?;
@@ -64,7 +70,7 @@ fn play(context: &mut Context, scratch: &Scratch, silent: bool) -> Result<Exit, 
         let line = workflow::headline(&context.out, &view.workflow);
         context.out.line(line)?;
         context.out.line(story.facts.summary())?;
-        context.out.line("It ran in a scratch folder, which goes now. `andon` opens your own board.")?;
+        context.out.line(GOODBYE)?;
     }
     Ok(settle::exit_of_workflow(status))
 }
@@ -87,7 +93,14 @@ impl Story {
         let view = self.engine.workflow(made.id.as_str())?;
         let width = watch::step_width(&view);
         let mut watch = Watch::new(self.engine.clone(), &view, since);
-        say(context, "A scratch board with a workflow of seven steps; they really run.")?;
+        say(
+            context,
+            "A scratch board with a workflow of seven steps; they really run. Without a screen the demo",
+        )?;
+        say(
+            context,
+            "plays you too: it answers and approves. On a terminal, `andon demo` leaves that to you.",
+        )?;
         loop {
             for change in watch.changes()? {
                 self.facts.note(&change);
@@ -119,7 +132,8 @@ impl Story {
                 else {
                     return Ok(());
                 };
-                say(context, &format!("  asks: {}", one_line(&asked.question.text)))?;
+                let options: Vec<String> = asked.question.options.iter().map(|o| one_line(o)).collect();
+                say(context, &format!("  asks you to pick one: {}", options.join(", ")))?;
                 let answer = AnswerText::Option(1);
                 let question = QuestionRef::Id(asked.question.id.clone());
                 let outcome = self.engine.execute(Command::Answer { question, answer }, &self.actor)?;

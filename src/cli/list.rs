@@ -9,9 +9,9 @@ use super::{record, status};
 use crate::domain::text::one_line;
 use crate::domain::time::{Millis, short_age};
 use crate::domain::{Task, TaskStatus};
-use crate::engine::{Page, TaskFilter};
+use crate::engine::{Engine, Page, TaskFilter};
 
-/// How many cards a list has unless told otherwise (G9).
+/// How many cards a list has unless told otherwise.
 const LIMIT: usize = 50;
 /// How many are read at a time where all are wanted.
 const PAGE: usize = 500;
@@ -79,14 +79,23 @@ pub fn run(context: &mut Context, args: ListArgs) -> Result<Exit, CliError> {
     }
     if context.out.is_terminal() {
         match (items.is_empty(), next_cursor) {
-            (true, _) => {
-                context.out.note("no cards; `andon add TITLE` makes one, `andon demo` shows how it works")
-            }
+            (true, _) => context.out.note(why_empty(&engine, &filter)?),
             (_, Some(_)) => context.out.note("there are more; --limit N or --all shows them"),
             _ => {}
         }
     }
     Ok(Exit::Done)
+}
+
+/// What a person is told who sees an empty list.
+fn why_empty(engine: &Engine, filter: &TaskFilter) -> Result<&'static str, CliError> {
+    let any = TaskFilter { board: filter.board.clone(), all: true, limit: 1, ..TaskFilter::default() };
+    let narrowed = !(filter.statuses.is_empty() && filter.labels.is_empty() && filter.assignee.is_none());
+    Ok(match (engine.list(&any)?.items.is_empty(), narrowed) {
+        (true, _) => "no cards; `andon add TITLE` makes one, `andon demo` shows how it works",
+        (false, true) => "no card of this board matches",
+        (false, false) => "no card is open; `andon list --all` shows the closed ones",
+    })
 }
 
 /// The column that is cut where the terminal is narrow.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
 use super::error::CliError;
+use crate::domain::text::harmless_json;
 
 /// When colours are used.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
@@ -99,9 +100,12 @@ impl Output {
 
     /// One JSON value on a line of its own.
     pub fn value(&mut self, value: &Value) -> Result<(), CliError> {
-        serde_json::to_writer(&mut self.stdout, value).map_err(io::Error::from)?;
-        self.stdout.write_all(b"\n")?;
-        Ok(())
+        self.json_line(&value.to_string())
+    }
+
+    /// One line that is JSON already. On a terminal too it may hold what somebody else wrote.
+    pub fn json_line(&mut self, json: &str) -> Result<(), CliError> {
+        self.line(harmless_json(json))
     }
 
     /// Raw bytes.
@@ -128,7 +132,7 @@ impl Output {
     pub fn error(&self, error: &CliError) {
         let Some(text) = error.text() else { return };
         match self.json {
-            true => say(&Value::Object(error.problem()).to_string()),
+            true => say(&harmless_json(&Value::Object(error.problem()).to_string())),
             false => {
                 let red = Style::new().bold().fg_color(Some(anstyle::AnsiColor::Red.into()));
                 say(&format!("{} {text}", paint(self.color_errors, red, "error:")));

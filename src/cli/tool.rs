@@ -33,7 +33,7 @@ pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
         if exit == Exit::Done {
             exit = Exit::of_code(answer.exit_code);
         }
-        context.out.line(&answer.line)?;
+        context.out.json_line(&answer.line)?;
         context.out.flush()
     };
     match args.call.as_str() {

@@ -19,7 +19,7 @@ pub enum Actor {
         /// Their name, for the log.
         name: String,
     },
-    /// A process inside a run (E58).
+    /// A process inside a run.
     Agent {
         /// The run it belongs to.
         run: RunId,

@@ -1,4 +1,4 @@
-//! Identifiers. Every kind has its own letter, `_`, and twelve lower-case letters and digits (C12), so a person
+//! Identifiers. Every kind has its own letter, `_`, and twelve lower-case letters and digits, so a person
 //! can tell them apart and a wrong kind is named in the refusal.
 
 use serde::{Deserialize, Serialize};
@@ -109,7 +109,7 @@ id_type!(/// A question's id, `q_…`.
     QuestionId, IdKind::Question);
 
 /// What a person or an agent typed to name a record: a full id, a unique prefix of one, or `#12` / `12`
-/// (always a task's sequence number, X10).
+/// (always a task's sequence number).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdRef {
     /// A complete id.

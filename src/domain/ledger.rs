@@ -1,5 +1,5 @@
 //! A task on its way from one stored state to the next: every legal step is an event, and all steps are
-//! written in one transaction (C3). Nothing else in the house changes a task.
+//! written in one transaction. Nothing else in the house changes a task.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,5 @@
 //! Moves: which status a card may be given by a person, what that means, and what must be asked first. Keys,
-//! mouse, menus, footer, command line and HTTP all ask [`permitted`] (C11, E185); the engine carries out the
+//! mouse, menus, footer, command line and HTTP all ask [`permitted`]; the engine carries out the
 //! verb that it names.
 
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub enum Verb {
     Take,
     /// FAILED → QUEUED.
     Retry,
-    /// The step of a closed workflow: a new workflow that keeps what succeeded (C6).
+    /// The step of a closed workflow: a new workflow that keeps what succeeded.
     Rerun,
     /// BLOCKED → QUEUED.
     Unblock,
@@ -128,7 +128,7 @@ fn refused(card: &MoveFacts, to: TaskStatus) -> Refusal {
     }
 }
 
-/// The refusal to start a task whose predecessors are open, naming them (W5).
+/// The refusal to start a task whose predecessors are open, naming them.
 pub fn waits_for(card: &MoveFacts) -> Refusal {
     let names: Vec<String> =
         card.predecessors.iter().map(|p| format!("#{} {} ({})", p.seq, p.title, p.status)).collect();

@@ -78,7 +78,7 @@ impl Refusal {
         }
     }
 
-    /// A status change outside the table (E31, E32). Names both states and what is allowed.
+    /// A status change outside the table. Names both states and what is allowed.
     pub fn illegal_transition(seq: i64, from: TaskStatus, to: TaskStatus) -> Self {
         let allowed: Vec<&str> = from.successors().iter().map(|s| s.as_str()).collect();
         let next = if allowed.is_empty() {

@@ -1,4 +1,4 @@
-//! Retries: two budgets, one counter (C7), and how long to wait before the engine's own.
+//! Retries: two budgets, one counter, and how long to wait before the engine's own.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
 //! The closed tables of statuses. Every change of a status anywhere in the house asks [`TaskStatus::allows`]
-//! (E10, C3); nothing goes around it.
+//!; nothing goes around it.
 
 macro_rules! wire_enum {
     ($name:ident { $($variant:ident = $wire:literal),+ $(,)? }) => {
@@ -44,7 +44,7 @@ macro_rules! wire_enum {
 }
 pub(crate) use wire_enum;
 
-/// The nine statuses of a task (E11).
+/// The nine statuses of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum TaskStatus {
     /// Created, awaiting queue entry.
@@ -58,7 +58,7 @@ pub enum TaskStatus {
     Review,
     /// Waits for something outside: a person, an answer.
     Blocked,
-    /// Execution failed; ends the run, can be reopened by a retry (C1).
+    /// Execution failed; ends the run, can be reopened by a retry.
     Failed,
     /// Paused by hand.
     Suspended,
@@ -81,7 +81,7 @@ wire_enum!(TaskStatus {
 });
 
 impl TaskStatus {
-    /// What may follow (E21–E29). This table is the whole truth.
+    /// What may follow. This table is the whole truth.
     pub fn successors(self) -> &'static [TaskStatus] {
         use TaskStatus::*;
         match self {
@@ -101,18 +101,18 @@ impl TaskStatus {
         self.successors().contains(&to)
     }
 
-    /// The run has ended: SUCCESS, FAILED or CANCELLED (C1). A retry may still reopen FAILED.
+    /// The run has ended: SUCCESS, FAILED or CANCELLED. A retry may still reopen FAILED.
     pub fn is_settled(self) -> bool {
         matches!(self, TaskStatus::Success | TaskStatus::Failed | TaskStatus::Cancelled)
     }
 
-    /// Nothing can follow: SUCCESS or CANCELLED (C1).
+    /// Nothing can follow: SUCCESS or CANCELLED.
     pub fn is_closed(self) -> bool {
         self.successors().is_empty()
     }
 }
 
-/// The statuses of a workflow (E94).
+/// The statuses of a workflow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum WorkflowStatus {
     /// Created, not started.
@@ -143,7 +143,7 @@ wire_enum!(WorkflowStatus {
 });
 
 impl WorkflowStatus {
-    /// What may follow (E95–E99).
+    /// What may follow.
     pub fn successors(self) -> &'static [WorkflowStatus] {
         use WorkflowStatus::*;
         match self {

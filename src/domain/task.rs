@@ -1,4 +1,4 @@
-//! The task record (E72–E92, C13): one card, and how two states of it differ.
+//! The task record: one card, and how two states of it differ.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -22,9 +22,9 @@ wire_enum!(Dispatch { Auto = "auto", Manual = "manual" });
 
 /// The board a task is on unless another is named.
 pub const DEFAULT_BOARD: &str = "default";
-/// The usual priority (E193).
+/// The usual priority.
 pub const DEFAULT_PRIORITY: u8 = 5;
-/// How often a task may be retried at all, unless said otherwise (E196).
+/// How often a task may be retried at all, unless said otherwise.
 pub const DEFAULT_MAX_RETRIES: u32 = 3;
 
 /// A patch of a task: the fields that changed, by name, with their new values.
@@ -76,7 +76,7 @@ task! {
     priority: u8 = DEFAULT_PRIORITY,
     /// Words to find it by.
     labels: Vec<String> = Vec::new(),
-    /// Who should do it (a wish, X13).
+    /// Who should do it (a wish).
     assignee: String = String::new(),
     /// Where it came from.
     source: String = String::new(),
@@ -92,23 +92,23 @@ task! {
     result: String = String::new(),
     /// Why it failed or was cancelled.
     error: String = String::new(),
-    /// Retries already made (E88).
+    /// Retries already made.
     retry_count: u32 = 0,
-    /// The cap for retries of any kind (E89).
+    /// The cap for retries of any kind.
     max_retries: u32 = DEFAULT_MAX_RETRIES,
-    /// How often the engine retries by itself (C7).
+    /// How often the engine retries by itself.
     retry_max: u32 = 0,
     /// Who takes it.
     dispatch: Dispatch = Dispatch::Manual,
     /// What it runs with; `None` = a manual card.
     executor: Option<Executor> = None,
-    /// Finished work waits for a person (W4).
+    /// Finished work waits for a person.
     review_required: bool = false,
     /// Whether it wants a worktree, or the folder of the one it has.
     worktree: String = String::new(),
     /// `unbound`, `active`, `kept` or `removed`.
     worktree_state: String = "unbound".to_owned(),
-    /// Free data, such as a step's tool and parameters (E121).
+    /// Free data, such as a step's tool and parameters.
     metadata: Map<String, Value> = Map::new(),
     /// Grows by one at each change.
     version: i64 = 0,
@@ -128,7 +128,7 @@ task! {
     open_predecessors: u32 = 0,
     /// Held by the pause of its workflow.
     held: bool = false,
-    /// Put at the head of the queue by a person (C11).
+    /// Put at the head of the queue by a person.
     run_next: bool = false,
     /// When its status last changed.
     since_ms: Millis = 0,
@@ -152,7 +152,7 @@ impl Task {
         self.executor.is_some()
     }
 
-    /// Begins the clock of a new attempt (C4). It runs unless the task waits for a predecessor or is held.
+    /// Begins the clock of a new attempt. It runs unless the task waits for a predecessor or is held.
     pub fn start_clock(&mut self, now: Millis) {
         self.deadline_ms = None;
         self.time_left_ms = self.timeout_seconds.map(|seconds| i64::from(seconds) * SECOND_MS);

@@ -1,12 +1,14 @@
 //! What people write: limits, and how control characters are made harmless before they reach a terminal.
 
+use std::borrow::Cow;
+
 use super::refusal::Refusal;
 
 /// The longest title, in characters.
 pub const TITLE_LIMIT: usize = 500;
 /// The longest description, result, error or reason, in characters.
 pub const TEXT_LIMIT: usize = 100_000;
-/// The longest answer to a question, in characters (E67).
+/// The longest answer to a question, in characters.
 pub const ANSWER_LIMIT: usize = 10_000;
 /// The longest label, assignee or source, in characters.
 pub const LABEL_LIMIT: usize = 60;
@@ -35,6 +37,15 @@ pub fn limited(field: &'static str, text: &str, limit: usize) -> Result<String, 
         return Err(Refusal::invalid(field, format!("{field} holds a NUL character; remove it")));
     }
     Ok(text.to_owned())
+}
+
+/// The name of a board: a word, and not the `*` that stands for all of them.
+pub fn board(text: &str) -> Result<String, Refusal> {
+    let name = word("board", text)?;
+    match name.as_str() {
+        "*" => Err(Refusal::invalid("board", "`*` means all boards; give this one a name of its own")),
+        _ => Ok(name),
+    }
 }
 
 /// A short word such as a label or a name: not blank, trimmed, at most [`LABEL_LIMIT`] characters.
@@ -67,7 +78,7 @@ pub fn labels(given: &[String]) -> Result<Vec<String>, Refusal> {
     Ok(kept)
 }
 
-/// A priority from 0 (highest) to 9 (E79).
+/// A priority from 0 (highest) to 9.
 pub fn priority(value: i64) -> Result<u8, Refusal> {
     u8::try_from(value).ok().filter(|p| *p <= 9).ok_or_else(|| {
         Refusal::invalid(
@@ -77,7 +88,7 @@ pub fn priority(value: i64) -> Result<u8, Refusal> {
     })
 }
 
-/// The band a person reads for a priority (E191–E195).
+/// The band a person reads for a priority.
 pub fn priority_band(priority: u8) -> &'static str {
     match priority {
         0..=2 => "urgent",
@@ -124,6 +135,23 @@ pub fn shortened(text: &str, limit: usize) -> String {
     }
 }
 
+/// The same JSON, with what a terminal would interpret written as `\u…`: its writers leave C1 controls and
+/// characters that reorder text as they are.
+pub fn harmless_json(json: &str) -> Cow<'_, str> {
+    let dangerous = |c: char| c > '~' && harmless(c) != Some(c);
+    if !json.contains(dangerous) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match dangerous(c) {
+            true => out.push_str(&format!("\\u{:04x}", c as u32)),
+            false => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
 fn harmless(c: char) -> Option<char> {
     match c {
         '\u{0}'..='\u{1f}' => char::from_u32(0x2400 + c as u32),
@@ -168,6 +196,16 @@ mod tests {
     fn escapes_are_shown_and_never_sent() {
         assert_eq!(one_line("a\x1b[31mb\nc\u{9b}d\u{202e}e"), "a␛[31mb c␦de");
         assert_eq!(many_lines("a\r\nb\tc\x07"), "a\nb    c␇");
+    }
+
+    #[test]
+    fn json_keeps_its_meaning_and_sends_nothing_that_a_terminal_interprets() {
+        let value = serde_json::json!({ "a\u{9b}31m": "\u{202e}b\u{7f}界\u{1b}é" });
+        let json = value.to_string();
+        let harmless = harmless_json(&json);
+        assert_eq!(harmless, r#"{"a\u009b31m":"\u202eb\u007f界\u001bé"}"#);
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&harmless).unwrap(), value);
+        assert!(matches!(harmless_json(r#"{"a":"界"}"#), Cow::Borrowed(_)));
     }
 
     #[test]

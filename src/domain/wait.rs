@@ -16,7 +16,7 @@ pub enum QuestionPurpose {
     /// The task asks; the answer resumes it.
     #[default]
     Clarify,
-    /// The worker died while it ran: run again, mark as failed, mark as done (C3).
+    /// The worker died while it ran: run again, mark as failed, mark as done.
     Lost,
     /// Its processes could not be proven dead (invariant 9).
     Orphan,

@@ -191,7 +191,7 @@ fn in_the_queue(card: &Card, around: &Surroundings, now: Millis, reasons: &mut V
         reasons.push(reason(
             "unknown_agent",
             format!("no agent named `{agent}` is configured"),
-            format!("add [agents.{agent}] to the configuration; andon config path shows where"),
+            format!("add [agents.{agent}] to the file that andon config path names, and start andon anew"),
         ));
     }
     match around.dispatcher {

@@ -1,5 +1,5 @@
 //! Workflows: a named set of tasks with dependencies. The status is a pure function of the steps, pause and
-//! cancel (C8).
+//! cancel.
 
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,7 @@ impl StepCounts {
     }
 }
 
-/// The status of a workflow (C8). `started` is false until somebody starts it.
+/// The status of a workflow. `started` is false until somebody starts it.
 pub fn status(started: bool, paused: bool, cancel_requested: bool, steps: &StepCounts) -> WorkflowStatus {
     if cancel_requested {
         return WorkflowStatus::Cancelled;

@@ -213,7 +213,7 @@ impl<'a, 'c> Act<'a, 'c> {
         TaskId::from_random((self.random)())
     }
 
-    /// Refuses what is the operator's to anybody else (E58).
+    /// Refuses what is the operator's to anybody else.
     pub fn only_operator(&self, what: &str) -> Result<(), Failure> {
         if self.actor.is_operator() {
             return Ok(());

@@ -14,7 +14,7 @@ use crate::domain::{EventKind, Intent, Ledger, Run, RunOutcome, Task, TaskStatus
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now (C4).
+    /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now.
     pub(super) fn begin(
         &mut self,
         dispatcher: &str,

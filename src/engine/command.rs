@@ -108,9 +108,9 @@ pub enum Command {
     Copy { task: IdRef },
     /// Changes fields. With `if_version`, refused as `stale_version` when the row has another. → Task
     Edit { task: IdRef, edit: Box<TaskEdit>, if_version: Option<i64> },
-    /// The verb `start`: queues what has an executor; the caller takes what is manual (C5). → Task
+    /// The verb `start`: queues what has an executor; the caller takes what is manual. → Task
     Start { task: IdRef },
-    /// The tool `task start`: queues and claims for the caller in one transaction (C5, E41). → Task
+    /// The tool `task start`: queues and claims for the caller in one transaction. → Task
     Take { task: IdRef },
     /// Settles as done; on a manual card walks the legal steps. → Task, or Accepted for a live run
     Complete { task: IdRef, result: Option<String> },
@@ -118,7 +118,7 @@ pub enum Command {
     Fail { task: IdRef, error: Option<String> },
     /// Cancels. → Task or Accepted
     Cancel { task: IdRef, reason: Option<String> },
-    /// Queues a failed task once more (C7). → Task
+    /// Queues a failed task once more. → Task
     Retry { task: IdRef },
     /// Blocks a running task with a reason. → Task or Accepted
     Block { task: IdRef, reason: String },
@@ -140,14 +140,14 @@ pub enum Command {
     Undepend { task: IdRef, on: IdRef },
     /// Puts a settled task away. → Task
     Archive { task: IdRef },
-    /// Hides a task: an open one is cancelled first, a running one refused (C20). → Task
+    /// Hides a task: an open one is cancelled first, a running one refused. → Task
     Delete { task: IdRef },
-    /// The task asks a person and becomes BLOCKED (E47). The caller is inside its run, or is the operator. With
+    /// The task asks a person and becomes BLOCKED. The caller is inside its run, or is the operator. With
     /// `waits` the asking process lives on and waits for the answer in the same run. → Question
     Ask { task: IdRef, question: String, options: Vec<String>, waits: bool },
-    /// Answers a question; operator only (E58). → Question
+    /// Answers a question; operator only. → Question
     Answer { question: QuestionRef, answer: AnswerText },
-    /// Makes a workflow with its step tasks, PENDING (G19). → Workflow
+    /// Makes a workflow with its step tasks, PENDING. → Workflow
     CreateWorkflow {
         definition: Box<WorkflowDefinition>,
         board: Option<String>,
@@ -164,7 +164,7 @@ pub enum Command {
     ResumeWorkflow { workflow: String },
     /// Cancels it with all unfinished steps. → Workflow
     CancelWorkflow { workflow: String },
-    /// A new workflow from a closed one; with `from_failed` what succeeded is kept (C6). → Workflow
+    /// A new workflow from a closed one; with `from_failed` what succeeded is kept. → Workflow
     RerunWorkflow { workflow: String, from_failed: bool },
     /// Makes a board. → Board
     CreateBoard { name: String },

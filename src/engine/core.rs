@@ -9,11 +9,12 @@ use super::act::Act;
 use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
+use crate::domain::definition::{CheckParams, any_params};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx, Window};
 
-/// What happens to a run whose holder died, where no automatic retry is left (C3).
+/// What happens to a run whose holder died, where no automatic retry is left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnLost {
@@ -35,6 +36,8 @@ pub struct Policy {
     pub on_lost: OnLost,
     /// The tools that a step may use; checked when a workflow is made and started.
     pub tools: Vec<String>,
+    /// What is wrong with the parameters of a step's tool; checked with its name.
+    pub check: CheckParams,
     /// The configured agents; `None` where they are not known.
     pub agents: Option<Vec<String>>,
     /// Those of them whose work waits for a review, unless a card says otherwise.
@@ -54,6 +57,7 @@ impl Default for Policy {
             lease_ms: 30_000,
             on_lost: OnLost::Ask,
             tools: Vec::new(),
+            check: any_params,
             agents: None,
             reviewed_agents: Vec::new(),
         }
@@ -356,7 +360,7 @@ impl Act<'_, '_> {
             Command::CancelWorkflow { workflow } => self.cancel_workflow(&workflow),
             Command::RerunWorkflow { workflow, from_failed } => self.rerun_workflow(&workflow, from_failed),
             Command::CreateBoard { name } => {
-                let name = crate::domain::text::word("board", &name)?;
+                let name = crate::domain::text::board(&name)?;
                 if !self.tx.ensure_board(&name, self.now)? {
                     return Err(Refusal::state(
                         "board_exists",

@@ -19,7 +19,7 @@ use super::executor::{Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
 use super::handle::{Engine, EngineError};
 use crate::domain::time::Millis;
 use crate::domain::{DispatcherState, RunId, WorkflowId};
-use crate::store::{Failure, StoreError};
+use crate::store::{Failure, StoreError, fault};
 
 /// How often an attached process tries to take over.
 const TRY_EVERY: Duration = Duration::from_millis(250);
@@ -212,10 +212,17 @@ struct Shell {
 impl Shell {
     /// Waits for the lock, then dispatches until told to stop.
     fn attach(mut self, file: &File) {
+        let mut told = false;
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::WouldBlock) if told => {}
+                Err(TryLockError::WouldBlock) => {
+                    told = true;
+                    tracing::info!(
+                        "another andon dispatches this database; this one takes over when that one goes"
+                    );
+                }
                 Err(TryLockError::Error(error)) => {
                     tracing::error!(%error, "can't lock the dispatcher's file; nothing is dispatched here");
                     return;
@@ -237,6 +244,9 @@ impl Shell {
                 let inner = self.engine.inner.clone();
                 inner.slots.store(self.options.parallel, Ordering::Relaxed);
                 inner.dispatching.store(1, Ordering::Relaxed);
+                if told {
+                    tracing::info!("the other one is gone; dispatching");
+                }
                 self.dispatch(&runtime);
                 inner.dispatching.store(0, Ordering::Relaxed);
                 runtime.shutdown_timeout(Duration::from_millis(200));
@@ -414,7 +424,7 @@ impl Shell {
             all,
             careful: self.careful.is_some(),
         };
-        match self.decide(inputs, Some(look)) {
+        match self.decide(inputs, Some(look)).map_err(|undecided| *undecided) {
             Ok(effects) => {
                 if all {
                     self.wake_at = None;
@@ -448,7 +458,7 @@ impl Shell {
             return;
         }
         let kept: Vec<Input> = inputs.iter().filter_map(again).collect();
-        match self.decide(inputs, None) {
+        match self.decide(inputs, None).map_err(|undecided| *undecided) {
             Ok(effects) => effects.into_iter().for_each(|effect| self.carry_out(effect)),
             Err(Undecided { failure, .. }) => {
                 tracing::error!(%failure, "what runs told could not be written; trying again");
@@ -458,7 +468,7 @@ impl Shell {
     }
 
     /// Decides all inputs and then looks, in one transaction. Inputs that can't be written are kept to be tried again.
-    fn decide(&mut self, inputs: Vec<Input>, look: Option<Input>) -> Result<Vec<Effect>, Undecided> {
+    fn decide(&mut self, inputs: Vec<Input>, look: Option<Input>) -> Result<Vec<Effect>, Box<Undecided>> {
         let core = self.engine.inner.core.clone();
         let looking = Arc::new(AtomicBool::new(false));
         let begun = looking.clone();
@@ -497,11 +507,24 @@ impl Shell {
                 self.again.extend(failed);
                 Ok(effects)
             }
-            Err(failure) => Err(Undecided { failure, looking: looking.load(Ordering::Relaxed) }),
+            Err(failure) => Err(Box::new(Undecided { failure, looking: looking.load(Ordering::Relaxed) })),
         }
     }
 
     fn carry_out(&mut self, effect: Effect) {
+        let (before, after) = match &effect {
+            Effect::Start(_) => ("effect.start", "effect.started"),
+            Effect::Stop { .. } => ("effect.stop", "effect.stopped"),
+            Effect::Recover { .. } => ("effect.recover", "effect.recovering"),
+            Effect::WakeAt(_) => ("effect.wake", "effect.waking"),
+            Effect::Check => ("effect.check", "effect.checking"),
+        };
+        fault::point(before);
+        self.do_it(effect);
+        fault::point(after);
+    }
+
+    fn do_it(&mut self, effect: Effect) {
         match effect {
             Effect::Start(spec) => self.start_run(*spec),
             Effect::Stop { run, by_itself: true } => {
@@ -520,6 +543,7 @@ impl Shell {
                 let grace = self.options.grace_ms;
                 tokio::task::spawn_blocking(move || {
                     let recovery = executors.recover(&run, process.as_ref(), grace);
+                    fault::point("effect.recovered");
                     // Where the dispatcher has ended, the next one finds the run again.
                     let _ = send.send(Message::Recovered { run, recovery });
                 });

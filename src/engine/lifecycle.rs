@@ -15,7 +15,7 @@ use crate::domain::{
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// The verb `start`: what has an executor is queued for the dispatcher, what is manual is taken (C5).
+    /// The verb `start`: what has an executor is queued for the dispatcher, what is manual is taken.
     pub(super) fn start(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
@@ -59,7 +59,7 @@ impl Act<'_, '_> {
         }
     }
 
-    /// The tool `task start`: queued and claimed for the caller in one transaction (C5, E41).
+    /// The tool `task start`: queued and claimed for the caller in one transaction.
     pub(super) fn take(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
@@ -317,7 +317,7 @@ impl Act<'_, '_> {
         Ok(Outcome::Accepted { task: Box::new(task), run: run.id })
     }
 
-    /// FAILED → QUEUED within the budget (C7); a step of a closed workflow is refused (C6).
+    /// FAILED → QUEUED within the budget; a step of a closed workflow is refused.
     pub(super) fn retry(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
@@ -451,7 +451,7 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// Carries out whatever a move to that column means (C11).
+    /// Carries out whatever a move to that column means.
     pub(super) fn move_to(
         &mut self,
         which: &IdRef,

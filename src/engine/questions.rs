@@ -1,4 +1,4 @@
-//! Questions: asking blocks the task, answering resumes the same task, once (E47–E59).
+//! Questions: asking blocks the task, answering resumes the same task, once.
 
 use serde_json::json;
 

@@ -60,7 +60,14 @@ impl Act<'_, '_> {
             }
             Report::Asked { question, options } => {
                 let task = IdRef::Full(run.task_id.0.clone());
-                self.ask(&task, &question, &options, false).map(|_| ())
+                match self.ask(&task, &question, &options, false) {
+                    // Whoever asked ends now and waits for an answer that can't come: its end has to say why.
+                    Err(Failure::Refused(refusal)) => {
+                        run.note = format!("its question was not taken: {refusal}");
+                        self.tx.update_run(&run)
+                    }
+                    asked => asked.map(|_| ()),
+                }
             }
             Report::Ended(ending) => self.ended(ledger, run, ending),
         }
@@ -76,7 +83,8 @@ impl Act<'_, '_> {
             Some(intent) => End::of(intent.outcome(), run.closing_text.clone()),
             None => match ending.outcome {
                 RunOutcome::Success => End::of(RunOutcome::Success, ending.result),
-                RunOutcome::Parked => End::of(RunOutcome::Parked, String::new()),
+                RunOutcome::Parked if run.note.is_empty() => End::of(RunOutcome::Parked, String::new()),
+                RunOutcome::Parked => End::of(RunOutcome::Failed, run.note.clone()),
                 _ => End::of(RunOutcome::Failed, ending.error),
             },
         };
@@ -192,7 +200,7 @@ impl Act<'_, '_> {
         Ok(workflow.cancel_requested || workflow.counts.swept + workflow.counts.cancelled > 0)
     }
 
-    /// A holder died; what was left of its run is settled (C3).
+    /// A holder died; what was left of its run is settled.
     pub(super) fn recovered(&mut self, id: &RunId, recovery: Recovery) -> Result<(), Failure> {
         self.run = Some(id.clone());
         let Some(run) = self.tx.run(id)? else { return Ok(()) };

@@ -13,7 +13,7 @@ use crate::store::Failure;
 impl Act<'_, '_> {
     pub(super) fn create(&mut self, new: NewTask) -> Result<Task, Failure> {
         let board = match &new.board {
-            Some(board) => text::word("board", board)?,
+            Some(board) => text::board(board)?,
             None => DEFAULT_BOARD.to_owned(),
         };
         self.tx.ensure_board(&board, self.now)?;
@@ -72,12 +72,13 @@ impl Act<'_, '_> {
                 )
                 .into());
             }
-            Work::Command { command: Program::Argv(argv) } if argv.iter().any(|a| a.contains('\0')) => {
-                return Err(Refusal::invalid(
-                    "command",
-                    "a command can't hold a NUL character; put it into a script and run that",
-                )
-                .into());
+            Work::Command { command: Program::Argv(words) }
+                if words.iter().any(|word| word.contains('\0')) =>
+            {
+                return Err(nul_in_command().into());
+            }
+            Work::Command { command: Program::Shell(line) } if line.contains('\0') => {
+                return Err(nul_in_command().into());
             }
             Work::Tool { name, .. } if !self.policy.tools.is_empty() && !self.policy.tools.contains(name) => {
                 let known = self.policy.tools.join(", ");
@@ -91,7 +92,8 @@ impl Act<'_, '_> {
                     && !agents.contains(name)
                 {
                     let known = match agents.is_empty() {
-                        true => "none are configured; `andon config path` shows where".to_owned(),
+                        true => "none are configured; `andon config path` names the file for [agents.NAME]"
+                            .to_owned(),
                         false => format!("configured are {}", agents.join(", ")),
                     };
                     let refusal = Refusal::invalid("agent", format!("there is no agent `{name}`; {known}"));
@@ -186,7 +188,7 @@ impl Act<'_, '_> {
             value.as_deref().map(|v| text::limited(field, v.trim(), text::LABEL_LIMIT)).transpose()
         };
         let (assignee, source) = (short("assignee", &edit.assignee)?, short("source", &edit.source)?);
-        let board = edit.board.as_deref().map(|b| text::word("board", b)).transpose()?;
+        let board = edit.board.as_deref().map(text::board).transpose()?;
         if let Some(board) = &board {
             self.tx.ensure_board(board, self.now)?;
         }
@@ -258,7 +260,7 @@ impl Act<'_, '_> {
         self.add_dependency(task.seq, &on)
     }
 
-    /// Makes a task wait for `on`, checked for cycles over the whole graph (W3).
+    /// Makes a task wait for `on`, checked for cycles over the whole graph.
     fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
         let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
         if let Some(path) = closes {
@@ -350,7 +352,7 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// Hides a task; what happened stays (C20). What waited for it is freed and told (W7).
+    /// Hides a task; what happened stays. What waited for it is freed and told.
     pub(super) fn delete(&mut self, which: &IdRef) -> Result<Task, Failure> {
         let task = self.tx.resolve(which)?;
         if task.archived_at_ms.is_some() {
@@ -401,6 +403,10 @@ fn positive_seconds(seconds: u32) -> Result<u32, Refusal> {
         )),
         seconds => Ok(seconds),
     }
+}
+
+fn nul_in_command() -> Refusal {
+    Refusal::invalid("command", "a command can't hold a NUL character; put it into a script and run that")
 }
 
 fn set<T>(field: &mut T, value: Option<T>) {

@@ -1,5 +1,5 @@
-//! Workflows: created as a whole with all their step tasks (G19), started, paused, resumed, cancelled, repaired
-//! and run again. The engine only orders; it runs nothing (E117).
+//! Workflows: created as a whole with all their step tasks, started, paused, resumed, cancelled, repaired
+//! and run again. The engine only orders; it runs nothing.
 
 use serde_json::{Map, json};
 use std::collections::HashMap;
@@ -24,7 +24,7 @@ impl Act<'_, '_> {
         start: bool,
     ) -> Result<Outcome, Failure> {
         self.check(&definition)?;
-        let board = text::word("board", definition.board_or(board.as_deref().unwrap_or("")))?;
+        let board = text::board(definition.board_or(board.as_deref().unwrap_or("")))?;
         let id = self.make_workflow(&definition, &board, cwd.as_deref(), None, &HashMap::new())?;
         match start {
             true => self.start_workflow(id.as_str()),
@@ -37,7 +37,8 @@ impl Act<'_, '_> {
             true => definition.steps.iter().map(|s| s.tool_name.as_str()).collect(),
             false => self.policy.tools.iter().map(String::as_str).collect(),
         };
-        let vocabulary = Vocabulary { tools: &tools, agents: self.policy.agents.as_deref() };
+        let vocabulary =
+            Vocabulary { tools: &tools, agents: self.policy.agents.as_deref(), check: self.policy.check };
         definition::recheck(definition, vocabulary).map_err(|faults| definition::refusal(&faults).into())
     }
 
@@ -189,7 +190,7 @@ impl Act<'_, '_> {
     }
 
     /// An idempotent repair: counters, ready steps, and the sweep after a failure are set right where they are
-    /// not. Reports 0 changes on a healthy workflow (W1).
+    /// not. Reports 0 changes on a healthy workflow.
     pub(super) fn advance_workflow(&mut self, name: &str) -> Result<Outcome, Failure> {
         let id = self.tx.resolve_workflow(name)?.id;
         let changes = self.repair_workflow(&id)?;
@@ -233,7 +234,7 @@ impl Act<'_, '_> {
         Ok(changes)
     }
 
-    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason (G5).
+    /// A step failed for good or was cancelled: what nobody has claimed is cancelled with the reason.
     /// With `never_ran` only what never ran. Answers how many that were.
     pub(super) fn sweep(&mut self, id: &WorkflowId, cause: &Task, never_ran: bool) -> Result<u32, Failure> {
         let how = match cause.status {
@@ -339,7 +340,7 @@ impl Act<'_, '_> {
         Ok(workflow.id)
     }
 
-    /// A new workflow from a closed one (C6).
+    /// A new workflow from a closed one.
     pub(super) fn rerun_workflow(&mut self, name: &str, from_failed: bool) -> Result<Outcome, Failure> {
         let old = self.tx.resolve_workflow(name)?;
         if !old.status.is_closed() {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OpenFlags};
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::error::StoreError;
 
@@ -16,6 +16,11 @@ const MIGRATIONS: &[&str] = &[include_str!("../../assets/migrations/0001_first.s
 
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// How long a lock of another process is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How soon opening is tried again.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 /// What a commit promises.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,6 +50,18 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(super) fn open(path: &Path, options: Options) -> Result<Connection, StoreError> {
     make_file(path)?;
     refuse_network(path)?;
+    let begun = Instant::now();
+    loop {
+        match connect_and_migrate(path, options) {
+            // Several that meet a new file at once make it a WAL database together, and there SQLite says BUSY
+            // without having waited, so that they don't wait for each other for ever.
+            Err(StoreError::Busy(_)) if begun.elapsed() < PATIENCE => std::thread::sleep(TRY_AGAIN_AFTER),
+            other => return other,
+        }
+    }
+}
+
+fn connect_and_migrate(path: &Path, options: Options) -> Result<Connection, StoreError> {
     let mut connection = connect(path, options)?;
     migrate(&mut connection, path).map_err(|error| error.at(path))?;
     Ok(connection)
@@ -63,7 +80,7 @@ fn connect(path: &Path, options: Options) -> Result<Connection, StoreError> {
 pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags).map_err(|e| StoreError::from(e).at(path))?;
-    connection.busy_timeout(Duration::from_secs(10)).map_err(|e| StoreError::from(e).at(path))?;
+    connection.busy_timeout(PATIENCE).map_err(|e| StoreError::from(e).at(path))?;
     stable_plans(&connection).map_err(|e| StoreError::from(e).at(path))?;
     connection.set_prepared_statement_cache_capacity(64);
     connection.execute_batch("PRAGMA mmap_size = 268435456;").map_err(|e| StoreError::from(e).at(path))?;
@@ -71,7 +88,7 @@ pub(super) fn reader(path: &Path) -> Result<Connection, StoreError> {
 }
 
 fn prepare(connection: &Connection) -> rusqlite::Result<()> {
-    connection.busy_timeout(Duration::from_secs(10))?;
+    connection.busy_timeout(PATIENCE)?;
     stable_plans(connection)?;
     connection.set_prepared_statement_cache_capacity(128);
     let mode: String = connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
@@ -106,9 +123,12 @@ fn make_file(path: &Path) -> Result<(), StoreError> {
     if let Some(folder) = path.parent().filter(|f| !f.as_os_str().is_empty() && !f.exists()) {
         return Err(StoreError::NoFolder(folder.to_owned()));
     }
-    // The descriptor is closed before SQLite opens the file: closing it later would drop SQLite's locks.
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path).map_err(fault)?;
-    Ok(())
+    // Only a file that this call makes is ever opened here: closing a descriptor of one that SQLite has open, by
+    // another thread that was quicker, would drop SQLite's locks.
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => Err(fault(error)),
+        _ => Ok(()),
+    }
 }
 
 fn refuse_network(path: &Path) -> Result<(), StoreError> {

@@ -200,7 +200,7 @@ impl View<'_> {
         Ok(lanes)
     }
 
-    /// The next task of a lane: at the head by a person's wish, then priority, age, number (G4). Costs the same
+    /// The next task of a lane: at the head by a person's wish, then priority, age, number. Costs the same
     /// beside a million finished tasks.
     pub fn next_ready(&self, lane: &str) -> Result<Option<Task>, Failure> {
         Ok(self.connection.prepare_cached(NEXT_READY)?.query_row([lane], rows::task).optional()?)

@@ -2,8 +2,6 @@
 //! a savepoint for each command, and answers after the commit: what anybody was told is on disk.
 
 use rusqlite::Connection;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
@@ -11,7 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::bell::Bell;
 use super::error::{Failure, StoreError};
+use super::fault;
 use super::open::{self, Durability, Options, beside};
+use super::turnstile::Turnstile;
 
 /// The most commands that one transaction takes.
 const GROUP_LIMIT: usize = 256;
@@ -32,10 +32,13 @@ struct Inner {
     bell: Bell,
 }
 
+/// A command's work: in the transaction, or told why there is none.
+type Work = dyn FnOnce(Result<&Tx<'_>, StoreError>) -> Settled + Send;
+
 /// What the writer does for one command: runs it inside the transaction, and later tells whether that was
-/// committed.
+/// committed. Where there is no transaction, it is told why, and tells that.
 struct Job {
-    work: Box<dyn FnOnce(&Tx<'_>) -> Settled + Send>,
+    work: Box<Work>,
     manner: Manner,
 }
 
@@ -53,6 +56,8 @@ enum Manner {
 /// The command ran; the callback hands the answer to whoever waits, once the commit's fate is known.
 struct Settled {
     keep: bool,
+    /// What the database said, where that is why it is not kept.
+    fault: Option<StoreError>,
     answer: Box<dyn FnOnce(Result<(), StoreError>) + Send>,
 }
 
@@ -84,6 +89,10 @@ impl<'c> Tx<'c> {
         self.connection.execute_batch("SAVEPOINT item")?;
         let done = work(self);
         if done.is_err() {
+            // After some faults (a full disk) SQLite has rolled back everything; the writer sees to that.
+            if self.connection.is_autocommit() {
+                return done;
+            }
             self.connection.execute_batch("ROLLBACK TO item")?;
         }
         self.connection.execute_batch("RELEASE item")?;
@@ -155,11 +164,32 @@ impl Store {
         manner: Manner,
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<R, Failure> {
+        let answer = self.enqueue(manner, work)?.recv().map_err(|_| StoreError::Closed)?;
+        answer.map_err(|failure| failure.at(&self.inner.path))
+    }
+
+    /// Hands `work` to the writer; the answer comes through the channel.
+    fn enqueue<R: Send + 'static>(
+        &self,
+        manner: Manner,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
+    ) -> Result<Receiver<Result<R, Failure>>, StoreError> {
         let (answer, answered) = sync_channel::<Result<R, Failure>>(1);
-        let work = Box::new(move |tx: &Tx<'_>| {
-            let done = work(tx);
+        let work = Box::new(move |tx: Result<&Tx<'_>, StoreError>| {
+            let done = match tx {
+                // A fault in one command must not end the writer of all, nor the commands beside it.
+                Ok(tx) => std::panic::catch_unwind(AssertUnwindSafe(|| work(tx))).unwrap_or_else(|_| {
+                    let said = "this command ended in a fault of the program; nothing of it was kept";
+                    Err(StoreError::Row(said.to_owned()).into())
+                }),
+                Err(error) => Err(error.into()),
+            };
             Settled {
                 keep: done.is_ok(),
+                fault: match &done {
+                    Err(Failure::Store(error)) => Some(again(error)),
+                    _ => None,
+                },
                 answer: Box::new(move |committed| {
                     let told = match (done, committed) {
                         (Ok(value), Ok(())) => Ok(value),
@@ -172,8 +202,7 @@ impl Store {
             }
         });
         self.queue()?.send(Job { work, manner }).map_err(|_| StoreError::Closed)?;
-        let answer = answered.recv().map_err(|_| StoreError::Closed)?;
-        answer.map_err(|failure| failure.at(&self.inner.path))
+        Ok(answered)
     }
 
     fn queue(&self) -> Result<Sender<Job>, StoreError> {
@@ -182,7 +211,7 @@ impl Store {
             return Ok(sender.clone());
         }
         let connection = lock(&self.inner.first).take().ok_or(StoreError::Closed)?;
-        let turnstile = turnstile(&beside(&self.inner.path, "-turn"))?;
+        let turnstile = Turnstile::open(beside(&self.inner.path, "-turn"))?;
         let (sender, jobs) = channel();
         let writer = Writer {
             connection,
@@ -190,7 +219,6 @@ impl Store {
             jobs,
             bell: self.inner.bell.ringer(),
             options: self.inner.options,
-            path: self.inner.path.clone(),
         };
         std::thread::Builder::new()
             .name("andon-writer".to_owned())
@@ -225,30 +253,16 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The turnstile is a file of its own: writers of several processes pass it one by one, since SQLite's own
-/// waiting is unfair.
-fn turnstile(path: &Path) -> Result<File, StoreError> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-        .map_err(|source| StoreError::File { path: path.to_owned(), source })
-}
-
 struct Writer {
     connection: Connection,
-    turnstile: File,
+    turnstile: Turnstile,
     jobs: Receiver<Job>,
     bell: super::bell::Ringer,
     options: Options,
-    path: PathBuf,
 }
 
 impl Writer {
-    fn run(self) {
+    fn run(mut self) {
         let mut waiting: Option<Job> = None;
         loop {
             let first = match waiting.take() {
@@ -274,88 +288,213 @@ impl Writer {
         }
     }
 
-    fn commit(&self, group: Vec<Job>, relaxed: bool) {
+    fn commit(&mut self, group: Vec<Job>, relaxed: bool) {
         let told = group.iter().any(|job| job.manner == Manner::Told);
         let relax = relaxed && self.options.durability == Durability::Full;
         let mut settled = Vec::with_capacity(group.len());
-        let outcome = self.transaction(group, relax, &mut settled);
-        if outcome.is_err() && !self.connection.is_autocommit() {
-            // After a failed commit SQLite may have rolled back by itself; an error here says just that.
-            let _ = self.connection.execute_batch("ROLLBACK");
-        }
+        let mut group = group.into_iter();
+        let outcome = self.in_turn(&mut group, relax, &mut settled);
         let kept = settled.iter().any(|s| s.keep);
         if outcome.is_ok() && kept && !relaxed {
             self.bell.ring(told);
         }
         let fault = outcome.err();
+        if let Some(error) = &fault {
+            // Whoever was not even begun hears why, too.
+            settled.extend(group.map(|job| (job.work)(Err(again(error)))));
+        }
         for one in settled {
             (one.answer)(match &fault {
                 None => Ok(()),
-                Some(error) => Err(again(error, &self.path)),
+                Some(error) => Err(again(error)),
             });
         }
     }
 
-    fn transaction(
-        &self,
-        group: Vec<Job>,
+    fn in_turn(
+        &mut self,
+        group: &mut std::vec::IntoIter<Job>,
         relax: bool,
         settled: &mut Vec<Settled>,
     ) -> Result<(), StoreError> {
-        self.turnstile
-            .lock()
-            .map_err(|source| StoreError::File { path: beside(&self.path, "-turn"), source })?;
-        let outcome = (|| {
-            if relax {
-                open::set_synchronous(&self.connection, Durability::Normal)?;
-            }
-            let done = self.inside(group, settled);
-            if relax {
-                open::set_synchronous(&self.connection, self.options.durability)?;
-            }
-            done
-        })();
-        let unlocked = self.turnstile.unlock();
-        outcome?;
-        unlocked.map_err(|source| StoreError::File { path: beside(&self.path, "-turn"), source })
+        let has_turn = self.turnstile.pass()?;
+        let outcome = self.transaction(group, relax, settled);
+        if has_turn && let Err(error) = self.turnstile.leave() {
+            // What was committed is committed; the next transaction will say it again if it stays so.
+            tracing::warn!(%error, "the turn was not let go");
+        }
+        outcome
     }
 
-    fn inside(&self, group: Vec<Job>, settled: &mut Vec<Settled>) -> Result<(), StoreError> {
+    fn transaction(
+        &self,
+        group: &mut std::vec::IntoIter<Job>,
+        relax: bool,
+        settled: &mut Vec<Settled>,
+    ) -> Result<(), StoreError> {
+        if relax {
+            open::set_synchronous(&self.connection, Durability::Normal)?;
+        }
+        let done = self.inside(group, settled);
+        if done.is_err() && !self.connection.is_autocommit() {
+            // Before the pragma, which changes nothing inside a transaction. Where SQLite can't even roll back,
+            // the first error is the one to tell.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+        if relax {
+            open::set_synchronous(&self.connection, self.options.durability)?;
+        }
+        done
+    }
+
+    fn inside(
+        &self,
+        group: &mut std::vec::IntoIter<Job>,
+        settled: &mut Vec<Settled>,
+    ) -> Result<(), StoreError> {
         let alone = group.len() == 1;
+        fault::point("store.begin");
         self.connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         let tx = Tx::new(&self.connection);
         for job in group {
             if !alone {
                 self.connection.prepare_cached("SAVEPOINT job")?.execute([])?;
             }
-            // A fault in one command must not end the writer of all; its asker hears that the answer is lost.
-            let done = std::panic::catch_unwind(AssertUnwindSafe(|| (job.work)(&tx))).map_err(|_| {
-                StoreError::Row("a command ended in a fault of the program; nothing was kept".into())
-            })?;
-            let keep = done.keep;
+            let mut done = (job.work)(Ok(&tx));
+            let (keep, fault) = (done.keep, done.fault.take());
             settled.push(done);
-            if !keep && alone {
-                self.connection.execute_batch("ROLLBACK")?;
-                return Ok(());
+            if self.connection.is_autocommit() {
+                // SQLite has rolled back by itself: what came before is gone, and nothing more may be written,
+                // for outside a transaction each statement would commit itself.
+                return Err(fault.unwrap_or_else(|| StoreError::Row("the transaction ended early".into())));
             }
-            if !alone {
-                if !keep {
+            match (keep, alone) {
+                (false, true) => {
+                    self.connection.execute_batch("ROLLBACK")?;
+                    return Ok(());
+                }
+                (false, false) => {
                     self.connection.prepare_cached("ROLLBACK TO job")?.execute([])?;
                 }
+                (true, _) => {}
+            }
+            if !alone {
                 self.connection.prepare_cached("RELEASE job")?.execute([])?;
             }
         }
+        fault::point("store.commit");
         self.connection.prepare_cached("COMMIT")?.execute([])?;
+        fault::point("store.committed");
         Ok(())
     }
 }
 
 /// The same error for each member of a group.
-fn again(error: &StoreError, path: &Path) -> StoreError {
+fn again(error: &StoreError) -> StoreError {
     match error {
         StoreError::Sql(rusqlite::Error::SqliteFailure(code, text)) => {
-            StoreError::Sql(rusqlite::Error::SqliteFailure(*code, text.clone())).at(path)
+            StoreError::Sql(rusqlite::Error::SqliteFailure(*code, text.clone()))
         }
         other => StoreError::Row(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Refusal;
+    use std::sync::Barrier;
+
+    fn store() -> (tempfile::TempDir, Store) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("x.db"), Options::default()).unwrap();
+        (folder, store)
+    }
+
+    fn add(tx: &Tx<'_>, name: &str) -> Result<(), Failure> {
+        tx.ensure_board(name, 0).map(|_| ())
+    }
+
+    fn boards(store: &Store) -> Vec<String> {
+        store.read(|view| view.boards()).unwrap().into_iter().map(|board| board.id).collect()
+    }
+
+    type Work = Box<dyn FnOnce(&Tx<'_>) -> Result<(), Failure> + Send>;
+
+    /// Runs all of `works` in one group: the first job keeps the writer busy until the others are queued.
+    fn grouped(store: &Store, works: Vec<Work>) -> Vec<Result<(), Failure>> {
+        let busy = Arc::new(Barrier::new(2));
+        let hold = busy.clone();
+        let first = store.enqueue(Manner::Told, move |_| {
+            hold.wait();
+            hold.wait();
+            Ok(())
+        });
+        busy.wait();
+        let queued: Vec<_> =
+            works.into_iter().map(|work| store.enqueue(Manner::Told, work).unwrap()).collect();
+        busy.wait();
+        first.unwrap().recv().unwrap().unwrap();
+        queued.into_iter().map(|answer| answer.recv().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_refused_command_and_one_that_panics_leave_the_others_of_their_group_alone() {
+        let (_folder, store) = store();
+        let told = grouped(
+            &store,
+            vec![
+                Box::new(|tx| add(tx, "before")),
+                Box::new(|tx| {
+                    add(tx, "refused")?;
+                    Err(Refusal::state("no", "no".to_owned()).into())
+                }),
+                Box::new(|tx| {
+                    add(tx, "panicked")?;
+                    panic!("a fault of the program")
+                }),
+                Box::new(|tx| add(tx, "after")),
+            ],
+        );
+        let ok: Vec<bool> = told.iter().map(Result::is_ok).collect();
+        assert_eq!(ok, [true, false, false, true]);
+        assert_eq!(boards(&store), ["after", "before", "default"]);
+    }
+
+    #[test]
+    fn when_the_database_gives_up_a_transaction_nobody_of_the_group_is_told_yes_and_nothing_is_kept() {
+        let (_folder, store) = store();
+        let told = grouped(
+            &store,
+            vec![
+                Box::new(|tx| add(tx, "before")),
+                Box::new(|tx| {
+                    add(tx, "here")?;
+                    // As SQLite does by itself on a full disk.
+                    tx.connection.execute_batch("ROLLBACK")?;
+                    Err(StoreError::Full("x".into()).into())
+                }),
+                Box::new(|tx| add(tx, "after")),
+            ],
+        );
+        for one in told {
+            assert!(one.unwrap_err().to_string().contains("the disk is full"));
+        }
+        assert_eq!(boards(&store), ["default"]);
+        store.write(|tx| add(tx, "later")).unwrap();
+        assert_eq!(boards(&store), ["default", "later"]);
+    }
+
+    #[test]
+    fn a_failed_renewal_leaves_the_next_commands_as_durable_as_before() {
+        let (_folder, store) = store();
+        let failed: Result<(), Failure> = store.write_relaxed(|tx| {
+            add(tx, "x")?;
+            Err(StoreError::Row("no".into()).into())
+        });
+        assert!(failed.is_err());
+        let mode = store
+            .write(|tx| Ok(tx.connection.query_row("PRAGMA synchronous", [], |row| row.get::<_, i64>(0))?));
+        assert_eq!(mode.unwrap(), 2, "FULL");
     }
 }

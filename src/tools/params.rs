@@ -29,6 +29,22 @@ impl Params {
     /// Checks a call (without its `tool`).
     pub fn read(shape: &Shape, call: &Map<String, Value>) -> Result<Params, ToolError> {
         let action = action_of(shape, call)?;
+        let (params, faults) = Params::examine(shape, action, call);
+        match faults.is_empty() {
+            true => Ok(params),
+            false => Err(invalid(shape, action, &faults)),
+        }
+    }
+
+    /// All that is wrong with a call.
+    pub fn faults(shape: &Shape, call: &Map<String, Value>) -> Vec<String> {
+        match action_of(shape, call) {
+            Ok(action) => Params::examine(shape, action, call).1,
+            Err(error) => vec![error.message],
+        }
+    }
+
+    fn examine(shape: &Shape, action: &'static Action, call: &Map<String, Value>) -> (Params, Vec<String>) {
         let mut params = Params { action: action.name, values: BTreeMap::new() };
         let mut faults = Vec::new();
         for (key, value) in call {
@@ -58,10 +74,7 @@ impl Params {
                 faults.push(format!("`{name}` is missing: {about}"));
             }
         }
-        match faults.is_empty() {
-            true => Ok(params),
-            false => Err(invalid(shape, action, &faults)),
-        }
+        (params, faults)
     }
 
     /// Whether a field is there.

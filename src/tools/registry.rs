@@ -5,10 +5,12 @@ use serde_json::{Map, Value, json};
 use super::context::ToolContext;
 use super::error::ToolError;
 use super::params::Params;
-use super::shape::Shape;
+use super::shape::{Kind, Shape};
 use super::{clarify, exec, files, names, task, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
+use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
+use crate::domain::wait::check_question;
 
 /// All tools.
 const SHAPES: &[&Shape] =
@@ -29,6 +31,31 @@ pub struct Answer {
     pub exit_code: u8,
 }
 
+/// All that is wrong with the parameters of a workflow's step. A text that refers to another step's result counts
+/// as right, whatever is wanted: what it will be is not known yet.
+pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
+    let Ok(shape) = find(tool) else { return Vec::new() };
+    let mut known = params.clone();
+    for (key, value) in &mut known {
+        let refers = value.as_str().is_some_and(|text| !template::references(text).0.is_empty());
+        if let (true, Some(Kind::Word([first, ..]))) = (refers, shape.field(key).map(|field| field.kind)) {
+            *value = Value::from(*first);
+        }
+    }
+    let mut faults = Params::faults(shape, &known);
+    if shape.name == clarify::CLARIFY.name
+        && let Ok(clarify) = Params::read(shape, params)
+    {
+        let question = clarify.text_or_empty("question");
+        let options = clarify.texts("options").unwrap_or_default();
+        let is_known = |text: &String| template::references(text).0.is_empty();
+        if is_known(&question) && options.iter().all(is_known) {
+            faults.extend(check_question(&question, &options).err().map(|refusal| refusal.to_string()));
+        }
+    }
+    faults
+}
+
 impl Registry {
     /// A registry that checks names of agents against these; `None` = they are not known.
     pub fn new(agents: Option<Vec<String>>) -> Self {
@@ -42,7 +69,7 @@ impl Registry {
 
     /// What definitions of workflows may name.
     pub fn vocabulary(&self) -> Vocabulary<'_> {
-        Vocabulary { tools: names(), agents: self.agents.as_deref() }
+        Vocabulary { tools: names(), agents: self.agents.as_deref(), check: faults_of_step }
     }
 
     /// All tools with their schemas, as a model is told of them.

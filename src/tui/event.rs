@@ -113,6 +113,8 @@ pub enum EditPlace {
     Form,
     /// In `$EDITOR`.
     Editor,
+    /// In the form that is open and was refused.
+    Again,
 }
 
 /// What is to be done outside.

@@ -5,7 +5,7 @@ use super::app::{App, Column};
 use crate::domain::lamp::lamp;
 use crate::domain::{Card, TaskId, TaskStatus};
 
-/// The columns that always stand (E181).
+/// The columns that always stand.
 pub const STANDING: [TaskStatus; 6] = [
     TaskStatus::Pending,
     TaskStatus::Queued,

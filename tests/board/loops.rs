@@ -1,7 +1,7 @@
 //! Keys through the real loop, over a real database: what a person does and then sees.
 
 use andon::domain::{IdRef, TaskStatus};
-use andon::engine::{Command, TaskEdit, TaskFilter};
+use andon::engine::{Command, NewTask, TaskEdit, TaskFilter};
 use andon::tui::Exit;
 use andon::tui::event::Event;
 use std::time::Duration;
@@ -207,21 +207,6 @@ fn boards_are_made_and_switched() {
 }
 
 #[test]
-fn an_edit_that_somebody_else_was_faster_with_is_refused_and_stays_open() {
-    let mut table = Table::new();
-    let task = table.card("Old title", "", false);
-    table.until("Old title");
-    table.press("e");
-    table.until("edit #1");
-    let edit = TaskEdit { title: Some("Theirs".into()), ..TaskEdit::default() };
-    table.execute(Command::Edit { task: full(&task), edit: Box::new(edit), if_version: None });
-    table.press(" of mine<enter>");
-    table.wait("the refusal", |t| !t.session.app.layers.is_empty() && t.screen().contains("version"));
-    assert!(table.screen().contains("Old title of mine"), "{}", table.screen());
-    assert_eq!(table.engine.task(&IdRef::Seq(1)).unwrap().title, "Theirs");
-}
-
-#[test]
 fn the_terminal_is_told_what_it_must_know() {
     let mut table = Table::new();
     let task = table.card("Copy me", "", false);
@@ -275,4 +260,66 @@ fn many_events_make_few_frames_and_an_idle_board_makes_none() {
     table.turn(Duration::from_millis(50));
     let drawn = table.session.frames - before;
     assert!((1..=4).contains(&drawn), "{drawn} frames for 200 keys at once");
+}
+
+#[test]
+fn a_card_that_changed_elsewhere_while_its_form_is_open_keeps_both_changes() {
+    let mut table = Table::new();
+    let task = table.card("Fix login", "", false);
+    table.until("Fix login");
+    table.press("e");
+    table.until("edit #1");
+    let edit = TaskEdit { description: Some("from elsewhere".into()), ..TaskEdit::default() };
+    table.execute(Command::Edit { task: full(&task), edit: Box::new(edit), if_version: None });
+    table.press(" page<enter>");
+    table.wait("the form to close", |t| !t.screen().contains("edit #1"));
+    let now = table.engine.task(&full(&task)).unwrap();
+    assert_eq!((now.title.as_str(), now.description.as_str()), ("Fix login page", "from elsewhere"));
+}
+
+#[test]
+fn a_field_that_was_changed_on_both_sides_is_shown_and_kept_when_sent_again() {
+    let mut table = Table::new();
+    let task = table.card("Fix login", "", false);
+    table.until("Fix login");
+    table.press("e");
+    table.until("edit #1");
+    let edit = TaskEdit { title: Some("Theirs".into()), ..TaskEdit::default() };
+    table.execute(Command::Edit { task: full(&task), edit: Box::new(edit), if_version: None });
+    table.press(" page<enter>");
+    table.until("title is `Theirs` by now");
+    assert!(table.screen().contains("Fix login page"), "{}", table.screen());
+    assert_eq!(table.engine.task(&full(&task)).unwrap().title, "Theirs");
+    table.press("<enter>");
+    table.wait("the form to close", |t| !t.screen().contains("edit #1"));
+    assert_eq!(table.engine.task(&full(&task)).unwrap().title, "Fix login page");
+}
+
+#[test]
+fn what_was_written_in_an_editor_is_kept_where_it_is_not_taken() {
+    let mut table = Table::new();
+    let task = table.card("Fix login", "", false);
+    table.until("Fix login");
+    let edit = TaskEdit { title: Some("Theirs".into()), ..TaskEdit::default() };
+    table.execute(Command::Edit { task: full(&task), edit: Box::new(edit), if_version: None });
+    let text = Ok("Fix the login page\n\nAll that I wrote".to_owned());
+    table.send(Event::Edited { task: Box::new(task.clone()), text });
+    table.until("title is `Theirs` by now");
+    assert!(table.screen().contains("All that I wrote"), "{}", table.screen());
+}
+
+#[test]
+fn saving_a_form_leaves_values_alone_that_it_can_not_show() {
+    let mut table = Table::new();
+    let labels = vec!["two words".to_owned()];
+    let new = NewTask { title: "Tab\there".into(), labels: labels.clone(), ..NewTask::default() };
+    table.execute(Command::Create(Box::new(new)));
+    table.until("Tab");
+    table.press("e");
+    table.until("edit #1");
+    table.press("<tab>more<ctrl-s>");
+    table.wait("the form to close", |t| !t.screen().contains("edit #1"));
+    let now = table.engine.task(&IdRef::Seq(1)).unwrap();
+    assert_eq!((now.title.as_str(), now.description.as_str()), ("Tab\there", "more"));
+    assert_eq!(now.labels, labels);
 }

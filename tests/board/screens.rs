@@ -1,5 +1,6 @@
 //! What the board looks like, as text, at several sizes, with easy and hard content.
 
+use andon::domain::BoardSnapshot;
 use ratatui::style::{Color, Modifier};
 
 use crate::sample;
@@ -41,6 +42,15 @@ fn an_empty_board_says_in_three_lines_how_to_begin() {
         let screen = Screen::new(width, height, sample::empty());
         insta::assert_snapshot!(format!("empty_{width}x{height}"), screen.text());
     }
+}
+
+#[test]
+fn a_board_on_which_everything_is_done_says_where_it_went() {
+    let done = BoardSnapshot { closed: 3, ..sample::empty() };
+    let mut screen = Screen::new(100, 20, done);
+    assert!(screen.text().contains("Nothing is open here. t shows 3 closed cards."), "{}", screen.text());
+    screen.press("c");
+    assert!(screen.text().contains("new card"));
 }
 
 #[test]
@@ -134,7 +144,8 @@ fn any_size_draws_without_a_panic() {
         "<esc><space>l",
         "<esc>r",
     ];
-    for board in [sample::busy(), sample::hard(), sample::empty()] {
+    let done = BoardSnapshot { closed: 1, ..sample::empty() };
+    for board in [sample::busy(), sample::hard(), sample::empty(), done] {
         for width in [1, 2, 3, 5, 8, 12, 19, 20, 23, 24, 40, 59, 60, 84, 96, 115, 300] {
             for height in [1, 2, 3, 4, 5, 6, 7, 9, 12, 16, 28, 60] {
                 let mut screen = Screen::new(width, height, board.clone());

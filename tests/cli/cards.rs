@@ -203,6 +203,14 @@ fn lists_stop_at_fifty_and_go_on_by_their_cursor() {
 }
 
 #[test]
+fn no_board_is_called_by_the_star_that_means_all() {
+    let house = House::new();
+    house.done(&["add", "x"]);
+    house.andon(&["boards", "create", "*"]).refused(2, &["all boards"]);
+    house.andon(&["edit", "1", "--to-board", " * "]).refused(2, &["all boards"]);
+}
+
+#[test]
 fn boards_keep_their_cards_apart_and_a_star_means_all() {
     let house = House::new();
     house.done(&["boards", "create", "ops"]);

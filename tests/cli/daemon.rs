@@ -20,6 +20,19 @@ fn one_line_says_when_it_serves_and_a_term_ends_it_cleanly() {
 }
 
 #[test]
+fn a_second_one_says_that_it_stands_by_and_takes_over() {
+    let house = House::new();
+    let first = house.daemon(&[]);
+    house.andon(&["add", "x", "--wait", "--", "true"]);
+    let second = house.daemon(&[]);
+    house.andon(&["add", "by the first", "--wait", "--", "true"]);
+    assert_eq!(first.terminate().0, Some(0));
+    house.andon(&["add", "by the second", "--wait", "--", "true"]);
+    let (_, log) = second.terminate();
+    assert!(log.contains("another andon dispatches") && log.contains("the other one is gone"), "{log}");
+}
+
+#[test]
 fn a_daemon_whose_log_can_not_be_written_works_on_and_stops_what_it_runs() {
     let house = House::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();

@@ -14,7 +14,8 @@ fn it_tells_its_story_and_leaves_nothing_behind() {
     for words in [
         "test      ✗ failed",
         "retry 1",
-        "asks: Everything is built and tested",
+        "Everything is built and tested. Where should it go?",
+        "pick one: staging, production",
         "you answer: staging",
         "deployed to staging",
         "you approve it",
@@ -24,6 +25,7 @@ fn it_tells_its_story_and_leaves_nothing_behind() {
     ] {
         assert!(said.out.contains(words), "`{words}` is missing:\n{}", said.out);
     }
+    assert_eq!(said.out.matches("Where should it go?").count(), 1, "{}", said.out);
     assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "the scratch folder is gone");
     assert!(!house.database().exists(), "one's own board is not touched");
 }

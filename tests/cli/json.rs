@@ -103,3 +103,22 @@ fn completions_are_there_for_the_usual_shells() {
         assert!(house.done(&["completions", shell]).contains("andon"));
     }
 }
+
+#[test]
+fn json_too_holds_nothing_that_a_terminal_would_interpret() {
+    let house = House::new();
+    let title = "a\u{9b}31m\u{202e}b\u{2066}\x1b[31m\u{7f}";
+    house.done(&["add", title]);
+    let calls: [&[&str]; 4] = [
+        &["list", "--json"],
+        &["events", "--json"],
+        &["tool", r#"{"tool":"task","action":"list"}"#],
+        &["show", "\u{9b}31m\u{202e}", "--json"],
+    ];
+    for call in calls {
+        let said = house.andon(call);
+        let bad = |c: char| (c.is_control() && c != '\n') || "\u{202e}\u{2066}".contains(c);
+        assert!(!said.out.contains(bad) && !said.err.contains(bad), "{said:?}");
+    }
+    assert_eq!(house.json(&["show", "1"])["title"], title);
+}

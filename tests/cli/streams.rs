@@ -12,6 +12,22 @@ fn a_log_goes_into_a_pipe_byte_by_byte() {
 }
 
 #[test]
+fn of_a_flood_the_log_shows_the_beginning_and_the_end_and_says_what_is_missing() {
+    let house = House::new();
+    let _daemon = house.daemon(&[]);
+    let flood = "echo begins; head -c 20000000 /dev/zero | tr '\\0' x; echo; echo ends";
+    house.done(&["add", "x", "--", "sh", "-c", flood]);
+    let mut follower = house.start(&["log", "1", "-f"]);
+    house.done(&["start", "1"]);
+    for log in [follower.rest(), house.done(&["log", "1"])] {
+        assert!(log.starts_with("begins\nxxx") && log.trim_end().ends_with("xxx\nends"), "{}", log.len());
+        assert!(log.len() < 17 << 20);
+    }
+    let log = house.done(&["log", "1"]);
+    assert!(log.lines().any(|line| line.contains("bytes were dropped here")));
+}
+
+#[test]
 fn a_run_of_many_is_named_by_its_number() {
     let house = House::new();
     let _daemon = house.daemon(&[]);

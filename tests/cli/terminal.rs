@@ -138,6 +138,21 @@ fn a_log_on_a_terminal_keeps_colours_and_shows_the_rest() {
 }
 
 #[test]
+fn an_empty_list_says_why_it_is_empty() {
+    let house = House::new();
+    let says = |args: &[&str], words: &str| {
+        let mut terminal = Terminal::open(&house, args);
+        terminal.shows(words);
+        assert_eq!(terminal.ends(), 0);
+    };
+    says(&["list"], "`andon add TITLE` makes one");
+    house.done(&["add", "x"]);
+    house.done(&["complete", "1"]);
+    says(&["list"], "`andon list --all` shows the closed ones");
+    says(&["list", "--label", "bug"], "no card of this board matches");
+}
+
+#[test]
 fn a_table_is_cut_to_the_width_of_the_terminal() {
     let house = House::new();
     house.done(&["add", &"界".repeat(80), "-l", "bug"]);

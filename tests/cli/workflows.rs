@@ -251,3 +251,63 @@ fn steps_that_may_be_out_of_time_in_the_queue_are_warned_of() {
     }
     assert_eq!(house.andon(&["workflow", "create", &file, "--parallel", "40"]).err, "");
 }
+
+#[test]
+fn parameters_that_a_steps_tool_can_not_take_are_all_told_before_anything_is_made() {
+    let house = House::new();
+    let file = house.file(
+        "w.yaml",
+        r#"name: w
+steps:
+  - { tool_name: clarify }
+  - { tool_name: clarify, tool_params: { question: who?, nope: 1 } }
+  - { tool_name: clarify, tool_params: { question: " " } }
+  - { tool_name: read_file }
+  - { tool_name: task, tool_params: { action: explode } }
+  - { tool_name: exec, tool_params: { command: "a\0b", cwd: 7, env: [1] } }
+  - { id: good, tool_name: exec, tool_params: { command: pwd, env: { A: b } } }
+  - { tool_name: write_file, tool_params: { path: x, content: '${steps.good.result}' }, depends_on: [good] }
+"#,
+    );
+    let said = house.andon(&["workflow", "create", &file, "--json"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""), "{said:?}");
+    let faults = said.problem()["faults"].clone();
+    let places: Vec<(i64, &str)> = faults
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fault| (fault["at"][0].as_i64().unwrap(), fault["message"].as_str().unwrap()))
+        .collect();
+    let expected = [
+        (3, "`question` is missing"),
+        (4, "unknown field `nope`"),
+        (5, "question"),
+        (6, "`path` is missing"),
+        (7, "no action `explode`"),
+        (8, "`cwd`"),
+        (8, "`env`"),
+        (8, "NUL"),
+    ];
+    assert_eq!(places.len(), expected.len(), "{places:?}");
+    for ((line, message), (wanted, words)) in places.iter().zip(expected) {
+        assert!(*line == wanted && message.contains(words), "{message} at {line}");
+    }
+    assert_eq!(house.json(&["workflow", "list"])["items"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_step_whose_question_can_not_be_taken_fails_and_says_why() {
+    let house = House::new();
+    let file = house.file(
+        "w.yaml",
+        r#"name: w
+steps:
+  - { id: long, tool_name: exec, tool_params: { command: "head -c 2000 /dev/zero | tr '\\0' x" } }
+  - { id: ask, tool_name: clarify, depends_on: [long], tool_params: { question: which?, options: ['${steps.long.result}'] } }
+"#,
+    );
+    let said = house.andon(&["run", &file]);
+    assert_eq!(said.code, 10, "{said:?}");
+    let error = house.json(&["show", "2"])["error"].clone();
+    assert!(error.as_str().unwrap().contains("question was not taken: options has 2000"), "{error}");
+}

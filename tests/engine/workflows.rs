@@ -5,7 +5,11 @@ use andon::engine::{Command, Dispatcher, Outcome, WorkflowView};
 use serde_json::{Value, json};
 
 fn define(steps: Value) -> WorkflowDefinition {
-    let vocabulary = Vocabulary { tools: &["exec", "clarify"], agents: None };
+    let vocabulary = Vocabulary {
+        tools: &["exec", "clarify"],
+        agents: None,
+        check: andon::domain::definition::any_params,
+    };
     definition::read(&Node::from(json!({ "name": "release", "steps": steps })), vocabulary).unwrap()
 }
 

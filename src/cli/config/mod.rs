@@ -243,6 +243,7 @@ impl Config {
                 lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
                 on_lost: self.dispatch.on_lost,
                 tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
+                check: crate::tools::registry::faults_of_step,
                 agents: Some(self.agents.keys().cloned().collect()),
                 reviewed_agents: {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);

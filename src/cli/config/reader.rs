@@ -122,7 +122,7 @@ impl Reader {
             self.fault(at(&section, "theme"), section.path("theme"), message);
         }
         self.text(&section, "default", &mut board.default);
-        if let Err(refusal) = text::word("board", &board.default) {
+        if let Err(refusal) = text::board(&board.default) {
             self.fault(at(&section, "default"), section.path("default"), refusal.message);
         }
         self.flag(&section, "archive", &mut board.archive);

@@ -10,6 +10,7 @@ use crate::tui::action::Action;
 use crate::tui::app::{App, Purpose, Undo};
 use crate::tui::event::Effect;
 use crate::tui::field::Field;
+use crate::tui::text::clean;
 
 /// One line of the form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +259,8 @@ impl FormLayer {
         Reply::Consumed
     }
 
-    fn send(&mut self, app: &mut App, effects: &mut Vec<Effect>) {
+    /// Sends what the form says.
+    pub fn send(&mut self, app: &mut App, effects: &mut Vec<Effect>) {
         if self.sending {
             return;
         }
@@ -304,25 +306,37 @@ impl FormLayer {
         Ok(Command::Create(Box::new(new)))
     }
 
+    /// What was changed in the form, and nothing else: a value that a field can't show as it is stays as it is.
     fn edit_command(&self, before: &Task, cwd: Option<&str>) -> Result<Option<(Command, Purpose)>, Refusal> {
-        let title = text::title(&self.title.text())?;
+        let begun = FormLayer::edit(before.clone());
+        let touched = |slot: Slot| self.shown(slot) != begun.shown(slot);
         let mut edit = TaskEdit::default();
         let mut back = TaskEdit::default();
-        let changed = |new: &str, old: &str| (new != old).then(|| (new.to_owned(), old.to_owned()));
-        (edit.title, back.title) = changed(&title, &before.title).unzip();
-        (edit.description, back.description) = changed(&self.description.text(), &before.description).unzip();
-        (edit.assignee, back.assignee) = changed(self.assignee.text().trim(), &before.assignee).unzip();
-        (edit.board, back.board) = changed(self.board.text().trim(), &before.board_id).unzip();
-        if self.priority != before.priority {
-            edit.priority = Some(i64::from(self.priority));
-            back.priority = Some(i64::from(before.priority));
+        if touched(Slot::Title) {
+            edit.title = Some(text::title(&self.title.text())?);
+            back.title = Some(before.title.clone());
         }
-        let labels = self.labels();
-        if labels != before.labels {
-            edit.labels = Some(labels);
-            back.labels = Some(before.labels.clone());
+        if touched(Slot::Description) {
+            (edit.description, back.description) =
+                (Some(self.description.text()), Some(before.description.clone()));
         }
-        if self.runs.text() != runs_text(before.executor.as_ref()) {
+        if touched(Slot::Assignee) {
+            (edit.assignee, back.assignee) =
+                (Some(self.assignee.text().trim().to_owned()), Some(before.assignee.clone()));
+        }
+        if touched(Slot::Board) {
+            (edit.board, back.board) =
+                (Some(self.board.text().trim().to_owned()), Some(before.board_id.clone()));
+        }
+        if touched(Slot::Priority) {
+            (edit.priority, back.priority) =
+                (Some(i64::from(self.priority)), Some(i64::from(before.priority)));
+        }
+        if touched(Slot::Labels) {
+            (edit.labels, back.labels) = (Some(self.labels()), Some(before.labels.clone()));
+        }
+        if touched(Slot::Runs) {
+            let title = text::title(&self.title.text())?;
             edit.executor = Some(self.executor(&title, before.executor.as_ref(), cwd)?);
             back.executor = Some(before.executor.clone());
         }
@@ -333,6 +347,56 @@ impl FormLayer {
         let task = IdRef::Full(before.id.0.clone());
         let command = Command::Edit { task, edit: Box::new(edit), if_version: Some(before.version) };
         Ok(Some((command, Purpose::Edit(Box::new(undo)))))
+    }
+
+    /// The card as it is by now, read since the form was refused. Where that was because the card had changed,
+    /// the form takes over what changed in fields that nobody touched here, and is sent again; what was changed
+    /// on both sides is shown first, and sent once more it is kept as it stands here.
+    pub fn catch_up(&mut self, app: &mut App, task: Task, effects: &mut Vec<Effect>) {
+        let Some(before) = self.before.take_if(|before| before.id == task.id) else { return };
+        if self.sending || before.version == task.version {
+            self.before = Some(before);
+            return;
+        }
+        let begun = FormLayer::edit(*before);
+        let mut now = FormLayer::edit(task);
+        let mut both = Vec::new();
+        for slot in EDIT {
+            let (here, there) = (self.shown(slot), now.shown(slot));
+            if here == begun.shown(slot) {
+                self.take_over(slot, &mut now);
+            } else if there != begun.shown(slot) && there != here {
+                both.push(format!("{} is `{}` by now", slot.title(), clean(&there)));
+            }
+        }
+        self.before = now.before;
+        if both.is_empty() {
+            self.send(app, effects);
+        } else {
+            let shown = both.join(", ");
+            self.error = Some(format!("changed meanwhile: {shown}; send it again to keep what stands here"));
+        }
+    }
+
+    /// What a field shows.
+    fn shown(&self, slot: Slot) -> String {
+        match self.field(slot) {
+            Some(field) => field.text(),
+            None => self.priority.to_string(),
+        }
+    }
+
+    fn take_over(&mut self, slot: Slot, from: &mut FormLayer) {
+        match slot {
+            Slot::Title => std::mem::swap(&mut self.title, &mut from.title),
+            Slot::Description => std::mem::swap(&mut self.description, &mut from.description),
+            Slot::Priority => self.priority = from.priority,
+            Slot::Labels => std::mem::swap(&mut self.labels, &mut from.labels),
+            Slot::Assignee => std::mem::swap(&mut self.assignee, &mut from.assignee),
+            Slot::Runs => std::mem::swap(&mut self.runs, &mut from.runs),
+            Slot::Board => std::mem::swap(&mut self.board, &mut from.board),
+            Slot::Start | Slot::After => {}
+        }
     }
 
     fn labels(&self) -> Vec<String> {

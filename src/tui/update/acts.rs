@@ -1,12 +1,13 @@
 //! What an action does, once `offer` has said that it is possible.
 
 use super::{grab, offer, read, refresh};
-use crate::domain::{Card, IdRef, Move, Needs, TaskId, TaskStatus, moves, text};
+use crate::domain::{Card, IdRef, Move, Needs, TaskId, TaskStatus, moves};
 use crate::engine::{Command, TaskEdit};
 use crate::tui::action::Action;
 use crate::tui::app::{App, Leaving, Purpose, Undo};
 use crate::tui::detail::{Detail, Tab};
 use crate::tui::event::{EditPlace, Effect};
+use crate::tui::field::Field;
 use crate::tui::layer::*;
 use crate::tui::{Exit, layout, select};
 
@@ -187,26 +188,17 @@ pub fn edited(
         Err(why) => return app.notices.trouble(why, app.now),
     };
     let (title, rest) = text.split_once('\n').unwrap_or((&text, ""));
-    let title = match text::title(title) {
-        Ok(title) => title,
-        Err(refusal) => return app.notices.trouble(refusal.to_string(), app.now),
-    };
-    let description = rest.trim().to_owned();
-    let mut edit = TaskEdit::default();
-    let mut back = TaskEdit::default();
-    if title != task.title {
-        (edit.title, back.title) = (Some(title), Some(task.title.clone()));
+    let mut form = FormLayer::edit(task.clone());
+    form.title = Field::line(title.trim());
+    if rest.trim() != task.description.trim() {
+        form.description = Field::lines(rest.trim());
     }
-    if description != task.description.trim() {
-        (edit.description, back.description) = (Some(description), Some(task.description.clone()));
+    // It goes through the form, which keeps the text and says why where it is not taken.
+    form.send(app, effects);
+    match form.is_done() {
+        true => app.notices.say(format!("#{} is as it was", task.seq), app.now),
+        false => app.layers.push(Layer::Form(Box::new(form))),
     }
-    if edit == TaskEdit::default() {
-        return app.notices.say(format!("#{} is as it was", task.seq), app.now);
-    }
-    let undo = Undo { task: task.id.clone(), seq: task.seq, edit: back };
-    let id = IdRef::Full(task.id.0.clone());
-    let command = Command::Edit { task: id, edit: Box::new(edit), if_version: Some(task.version) };
-    app.send(command, Purpose::Edit(Box::new(undo)), effects);
 }
 
 fn open(app: &mut App, tab: Tab) {

@@ -2,10 +2,10 @@
 //! refused.
 
 use super::{acts, read, refresh};
-use crate::domain::QuestionId;
+use crate::domain::{QuestionId, Task};
 use crate::engine::Outcome;
 use crate::tui::app::{App, Purpose};
-use crate::tui::event::Effect;
+use crate::tui::event::{EditPlace, Effect};
 use crate::tui::layer::{FormLayer, Layer};
 
 /// A command was carried out, or refused.
@@ -74,6 +74,9 @@ fn refused(app: &mut App, request: u64, purpose: Purpose, why: String, effects: 
             Some(form) => {
                 form.sending = false;
                 form.error = Some(why);
+                if let Some(before) = &form.before {
+                    effects.push(Effect::LoadToEdit(before.id.clone(), EditPlace::Again));
+                }
             }
             None => {
                 app.notices.trouble(why, app.now);
@@ -104,6 +107,20 @@ fn answered(app: &mut App, question: QuestionId, effects: &mut Vec<Effect>) {
     } else {
         app.notices.say("answered; nothing else asks", app.now);
     }
+}
+
+/// The card of a form that was refused was read again: it may have changed meanwhile.
+pub fn form_goes_on(app: &mut App, task: Task, effects: &mut Vec<Effect>) {
+    let of = |layer: &Layer| matches!(layer, Layer::Form(form) if form.before.as_ref().is_some_and(|before| before.id == task.id));
+    let Some(place) = app.layers.iter().position(of) else { return };
+    let mut layer = app.layers.remove(place);
+    if let Layer::Form(form) = &mut layer {
+        form.catch_up(app, task, effects);
+        if form.is_done() {
+            return;
+        }
+    }
+    app.layers.insert(place, layer);
 }
 
 fn form(app: &mut App, request: u64) -> Option<&mut FormLayer> {

@@ -40,6 +40,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             let text = format!("{}\n\n{}\n", task.title, task.description.trim_end());
             effects.push(Effect::Editor { task, text });
         }
+        Event::ToEdit { task, place: EditPlace::Again } => done::form_goes_on(app, *task, &mut effects),
         Event::Edited { task, text } => acts::edited(app, &task, text, &mut effects),
         Event::History { task, events } => read::history(app, &task, events),
         Event::Why { task, reasons } => {

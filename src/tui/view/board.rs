@@ -25,8 +25,11 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) {
     for place in &places {
         column(app, place, buffer);
     }
-    if app.loaded && app.snapshot.cards.is_empty() && app.snapshot.closed == 0 {
-        welcome(app, screen.board, buffer);
+    if app.loaded && app.snapshot.cards.is_empty() {
+        match app.snapshot.closed {
+            0 => welcome(app, screen.board, buffer),
+            closed => all_closed(app, closed, screen.board, buffer),
+        }
     }
 }
 
@@ -152,6 +155,20 @@ fn strip(app: &App, screen: &Screen, buffer: &mut Buffer) {
     }
     let line = Line::from(pen::cut_spans(spans, usize::from(screen.strip.width)));
     pen::put_line(buffer, screen.strip.x, screen.strip.y, &line, screen.strip.width);
+}
+
+/// What a board says on which nothing is open any more.
+fn all_closed(app: &App, closed: u32, board: Rect, buffer: &mut Buffer) {
+    let key = app.keymap.first(crate::tui::action::Action::Archive).unwrap_or_default();
+    let cards = if closed == 1 { "closed card" } else { "closed cards" };
+    let line = Line::from(vec![
+        span(app, Role::Dim, " Nothing is open here. "),
+        span(app, Role::Key, key),
+        span(app, Role::Dim, format!(" shows {closed} {cards}. ")),
+    ]);
+    let width = (line.width() as u16).min(board.width);
+    let (x, y) = (board.x + (board.width - width) / 2, board.y + board.height / 3);
+    pen::put_line(buffer, x, y, &line, width);
 }
 
 /// What an empty board says, in three lines.
