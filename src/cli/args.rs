@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events, list, log,
-    questions, run, scripted_agent, show, status, tool, wait, workflow,
+    purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -134,6 +134,8 @@ pub enum Verb {
     Doctor(doctor::DoctorArgs),
     /// A copy of the database, while everybody works on
     Backup(backup::BackupArgs),
+    /// Remove for good what ended long ago, after writing down what it was
+    Purge(purge::PurgeArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
     /// An agent that does what a script says

@@ -29,6 +29,7 @@ mod log;
 mod logging;
 mod output;
 mod prompt;
+mod purge;
 mod questions;
 mod record;
 mod registry;
@@ -124,6 +125,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
         Verb::Doctor(args) => doctor::run(context, &args),
+        Verb::Purge(args) => purge::run(context, &args),
         Verb::Backup(args) => backup::run(context, &args),
         Verb::Completions(args) => completions::run(context, args),
         Verb::ScriptedAgent(args) => scripted_agent::run(&args),

@@ -8,6 +8,7 @@ mod doctor;
 mod house;
 mod inside;
 mod json;
+mod purge;
 mod refusals;
 mod scripted;
 mod several;
