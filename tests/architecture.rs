@@ -161,3 +161,69 @@ fn sql_is_written_out_and_only_in_the_store() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+/// Every place that opens a file by hand, with the reason why that can't be the database, its -wal or its -shm:
+/// closing any descriptor of those drops the locks that SQLite holds for the process.
+fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
+    BTreeMap::from([
+        ("agents/papers.rs", (1, "a paper beside a run's log")),
+        ("agents/scripted.rs", (2, "what a script of the demo and of tests names")),
+        ("cli/board.rs", (1, "the keymap")),
+        ("cli/config/mod.rs", (1, "the configuration, before the database is opened")),
+        ("cli/definition_file.rs", (1, "the workflow's file, before the database is opened")),
+        ("cli/logging.rs", (1, "the board's own log")),
+        ("cli/purge.rs", (2, "a file that this call makes: create_new; its folder")),
+        ("cli/signals.rs", (1, "/proc")),
+        ("engine/handle.rs", (2, "the dispatcher's lock file")),
+        ("process/census.rs", (1, "/proc")),
+        ("process/identity.rs", (2, "/proc")),
+        ("process/inside.rs", (1, "/proc")),
+        ("process/log/reader.rs", (1, "a run's log")),
+        ("process/log/writer.rs", (1, "a run's log")),
+        ("process/subreaper.rs", (1, "/proc")),
+        ("process/tree.rs", (2, "/proc")),
+        ("store/bell.rs", (3, "the folder of the bells")),
+        ("store/health.rs", (2, "a copy that this call makes: create_new; its folder")),
+        ("store/open.rs", (1, "a file that this call makes: create_new, before SQLite has it")),
+        ("store/turnstile.rs", (1, "the turnstile's own file")),
+        ("tools/files.rs", (3, "a task's file; one of an open database is refused (refuse_database)")),
+        ("tools/folder.rs", (2, "folders")),
+        ("tui/drafts.rs", (2, "drafts")),
+        ("tui/editor.rs", (2, "a text that it made for the editor")),
+        ("tui/terminal.rs", (1, "the terminal")),
+    ])
+}
+
+#[test]
+fn no_file_is_opened_by_hand_where_it_could_be_the_database() {
+    let ways = [
+        "File::open(",
+        "File::create(",
+        "File::options(",
+        "File::create_new(",
+        "OpenOptions::new(",
+        "fs::read(",
+        "fs::read_to_string(",
+        "fs::write(",
+        "fs::copy(",
+        "openat(",
+        "fs::open(",
+    ];
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let known = opens();
+    let mut files = Vec::new();
+    sources(&src, &mut files);
+    let mut faults = Vec::new();
+    for file in files.iter().filter(|f| !f.ends_with("tests.rs")) {
+        let name = file.strip_prefix(&src).unwrap().to_str().unwrap();
+        let found = code(file).iter().filter(|(_, text)| ways.iter().any(|way| text.contains(way))).count();
+        let allowed = known.get(name).map_or(0, |(times, _)| *times);
+        if found != allowed {
+            faults.push(format!(
+                "{name} opens files in {found} places, {allowed} are known: see that none can be the database, \
+                 then write it down here"
+            ));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

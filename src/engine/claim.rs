@@ -43,7 +43,7 @@ impl Act<'_, '_> {
                 t.time_left_ms = t.time_left_ms.map(|left| left.min(whole));
                 t.run_clock(now);
             });
-            self.save(ledger)?;
+            self.each(ledger.task().seq, |act| act.save(ledger).map(|_| ()))?;
         }
         Ok(())
     }
@@ -67,12 +67,29 @@ impl Act<'_, '_> {
         for task in due {
             let mut ledger = Ledger::open(task);
             ledger.edit(EventKind::Due, Map::new(), self.now, |t| t.not_before_ms = None);
-            self.save(ledger)?;
+            self.each(ledger.task().seq, |act| act.save(ledger).map(|_| ()))?;
         }
         if let Some(at) = [next_deadline, next_due].into_iter().flatten().min() {
             self.effects.push(Effect::WakeAt(at));
         }
         Ok(())
+    }
+
+    /// Does something to one of many tasks. One with bad data must not hold all the others: what was written for
+    /// it is undone, and it is told of. False where that was so.
+    fn each(
+        &mut self,
+        seq: i64,
+        work: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        match self.attempt(work) {
+            Ok(()) => Ok(true),
+            Err(Failure::Store(error)) if !error.is_damage() => Err(Failure::Store(error)),
+            Err(failure) => {
+                tracing::warn!(seq, %failure, "a task is passed over");
+                Ok(false)
+            }
+        }
     }
 
     /// Claims what is ready, never more than there are free slots: at each turn the best head of all lanes that
@@ -101,11 +118,12 @@ impl Act<'_, '_> {
                 room.insert(agent.clone(), limit.saturating_sub(used.get(agent).copied().unwrap_or(0)));
             }
         }
+        let mut passed: Vec<i64> = Vec::new();
         let mut heads: Vec<(String, Task)> = Vec::new();
         for lane in lanes {
             // An agent that is not configured has no limit: its run fails with a clear word.
             if room.get(&lane).is_none_or(|r| *r > 0)
-                && let Some(task) = self.head(&lane, only)?
+                && let Some(task) = self.head(&lane, only, &passed)?
             {
                 heads.push((lane, task));
             }
@@ -117,20 +135,23 @@ impl Act<'_, '_> {
                 .min_by_key(|(_, (_, t))| (!t.run_next, t.priority, t.queued_at_ms, t.seq))
                 .map_or(0, |(at, _)| at);
             let (lane, task) = heads.swap_remove(best);
-            match careful {
-                false => self.claim_one(dispatcher, task, paths)?,
-                // A lane whose head is neither claimed nor put aside waits until that is repaired.
-                true if !self.claim_carefully(dispatcher, task, paths)? => continue,
-                true => {}
+            let seq = task.seq;
+            let taken = match careful {
+                false => self.claim_one(dispatcher, task, paths).map(|()| true)?,
+                true => self.claim_carefully(dispatcher, task, paths)?,
+            };
+            // What is neither claimed nor put aside is passed over until it is repaired.
+            if !taken {
+                passed.push(seq);
             }
-            free -= 1;
+            free -= u32::from(taken);
             let more = room.get_mut(&lane).is_none_or(|r| {
-                *r = r.saturating_sub(1);
+                *r = r.saturating_sub(u32::from(taken));
                 *r > 0
             });
             if free > 0
                 && more
-                && let Some(next) = self.head(&lane, only)?
+                && let Some(next) = self.head(&lane, only, &passed)?
             {
                 heads.push((lane, next));
             }
@@ -159,10 +180,10 @@ impl Act<'_, '_> {
         Ok(put_aside.is_ok())
     }
 
-    fn head(&self, lane: &str, only: Option<&WorkflowId>) -> Result<Option<Task>, Failure> {
+    fn head(&self, lane: &str, only: Option<&WorkflowId>, passed: &[i64]) -> Result<Option<Task>, Failure> {
         match only {
-            None => self.tx.next_ready(lane),
-            Some(workflow) => self.tx.next_ready_of(lane, workflow),
+            None => self.tx.next_ready(lane, passed),
+            Some(workflow) => self.tx.next_ready_of(lane, workflow, passed),
         }
     }
 

@@ -25,6 +25,8 @@ use crate::store::{Failure, StoreError, fault};
 const TRY_EVERY: Duration = Duration::from_millis(250);
 /// The safety net: a look at least so often, whatever was heard.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// How soon it is tried again when nothing could be written.
+const TRY_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 /// How long claims are made one by one after one has failed.
 const CAREFUL: Duration = Duration::from_secs(30);
@@ -119,6 +121,8 @@ impl Dispatcher {
             reconciler: Reconciler::default(),
             busy: Instant::now(),
             careful: None,
+            failed_at: None,
+            missed_look: false,
         };
         let thread = std::thread::Builder::new()
             .name("andon-dispatcher".to_owned())
@@ -207,6 +211,10 @@ struct Shell {
     busy: Instant,
     /// Since when claims are made one by one, since one has failed.
     careful: Option<Instant>,
+    /// When nothing could be written, the last time it was tried.
+    failed_at: Option<Instant>,
+    /// A look for everything could not be written.
+    missed_look: bool,
 }
 
 impl Shell {
@@ -328,16 +336,22 @@ impl Shell {
             patience =
                 patience.min(Duration::from_millis(u64::try_from(at - self.engine.now()).unwrap_or(0)));
         }
+        patience = patience.max(self.pause());
         if let Some(at) = self.stop_later.values().min() {
             patience = patience.min(at.saturating_duration_since(Instant::now()));
         }
-        if !self.again.is_empty() {
-            patience = patience.min(Duration::from_millis(500));
+        if !self.again.is_empty() || self.missed_look {
+            patience = patience.min(TRY_AGAIN_AFTER);
         }
         if self.stopping.is_some() {
             patience = patience.min(Duration::from_millis(100));
         }
         patience
+    }
+
+    /// How long nothing is tried any more, since nothing could be written just now.
+    fn pause(&self) -> Duration {
+        self.failed_at.map_or(Duration::ZERO, |at| TRY_AGAIN_AFTER.saturating_sub(at.elapsed()))
     }
 
     /// One turn: what was told is decided in one transaction together with the next claims.
@@ -375,10 +389,14 @@ impl Shell {
             }
         }
         self.stop_due();
+        asked |= std::mem::take(&mut self.missed_look);
         if asked {
             self.looked = Instant::now();
         }
-        if asked || !inputs.is_empty() {
+        if !self.pause().is_zero() {
+            self.again = inputs;
+            self.missed_look = asked;
+        } else if asked || !inputs.is_empty() {
             self.commit(inputs, asked);
         }
     }
@@ -448,6 +466,9 @@ impl Shell {
             Err(Undecided { failure: Failure::Store(error), .. }) => {
                 tracing::error!(%error, "the dispatcher can't write; trying again");
                 self.again.extend(kept);
+                self.missed_look |= all;
+                // Whatever is due stays due: without a pause it would be tried again at once, for ever.
+                self.failed_at = Some(Instant::now());
             }
         }
     }
@@ -472,10 +493,11 @@ impl Shell {
         let core = self.engine.inner.core.clone();
         let looking = Arc::new(AtomicBool::new(false));
         let begun = looking.clone();
+        // What failed alone is tried again by itself, so that the look beside it is kept.
+        let alone = inputs.len() == 1 && self.failed_at.is_none();
         let written = self.engine.inner.store.write_quietly(move |tx| {
             let mut effects = Vec::new();
             let mut failed = Vec::new();
-            let alone = inputs.len() == 1;
             for input in inputs {
                 let retry = again(&input);
                 // One row with bad data must not hold all the others.
@@ -488,10 +510,11 @@ impl Shell {
                     Err(Failure::Refused(refusal)) if !alone => {
                         tracing::warn!(%refusal, "what a run told was refused");
                     }
-                    Err(failure) if !alone => {
-                        tracing::error!(%failure, "what a run told could not be written; trying again");
+                    Err(Failure::Store(error)) if !alone && error.is_damage() => {
+                        tracing::error!(%error, "what a run told could not be written; trying again");
                         failed.extend(retry);
                     }
+                    // The database itself: nothing of this transaction will be kept.
                     Err(failure) => return Err(failure),
                 }
             }
@@ -504,6 +527,7 @@ impl Shell {
         });
         match written {
             Ok((effects, failed)) => {
+                self.failed_at = None;
                 self.again.extend(failed);
                 Ok(effects)
             }

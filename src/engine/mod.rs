@@ -23,7 +23,7 @@ mod workflows;
 
 pub use crate::store::{
     Backup, Durability, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter, TaskRemains,
-    Window,
+    Window, is_of_a_database,
 };
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};

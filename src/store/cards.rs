@@ -117,7 +117,13 @@ fn agent(executor: &Executor) -> Option<String> {
 }
 
 fn card(row: &Row<'_>) -> rusqlite::Result<(Card, Option<WorkflowId>, bool)> {
-    let executor: Option<Executor> = rows::json_or_null(row, 11)?;
+    // A board is shown with a damaged card on it rather than not at all; opening the card tells what is wrong.
+    let executor: Result<Option<Executor>, _> = rows::json_or_null(row, 11);
+    let label = match &executor {
+        Ok(executor) => executor.as_ref().map(Executor::label).unwrap_or_default(),
+        Err(_) => "(damaged)".to_owned(),
+    };
+    let executor = executor.ok().flatten();
     let text = |at: usize| row.get::<_, String>(at).map(|text| shortened(&text, CARD_TEXT));
     let card = Card {
         seq: row.get(0)?,
@@ -127,12 +133,12 @@ fn card(row: &Row<'_>) -> rusqlite::Result<(Card, Option<WorkflowId>, bool)> {
         title: row.get(4)?,
         status: word(row, 5, TaskStatus::parse)?,
         priority: row.get(6)?,
-        labels: rows::json(row, 7)?,
+        labels: rows::json(row, 7).unwrap_or_default(),
         assignee: row.get(8)?,
         source: row.get(9)?,
         dispatch: word(row, 10, Dispatch::parse)?,
         agent: executor.as_ref().and_then(agent),
-        executor: executor.as_ref().map(Executor::label).unwrap_or_default(),
+        executor: label,
         retry_count: row.get(12)?,
         max_retries: row.get(13)?,
         step_id: row.get(14)?,

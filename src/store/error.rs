@@ -30,6 +30,16 @@ pub enum StoreError {
         "{0} can't be written: the disk is full; nothing of this command was kept, free some space and try again"
     )]
     Full(PathBuf),
+    /// The system can't read or write it.
+    #[error(
+        "{path} can't be read or written ({detail}); nothing of this command was kept: check the disk, its quota and the limits of this process (ulimit -f), then try again"
+    )]
+    Disk {
+        /// Which file.
+        path: PathBuf,
+        /// What SQLite says.
+        detail: String,
+    },
     /// It is on a network file system.
     #[error(
         "{path} is on a network file system ({kind}), where SQLite's locks can't be trusted; name a local file with --db"
@@ -62,6 +72,16 @@ pub enum StoreError {
         /// What SQLite says.
         detail: String,
     },
+    /// One row has bad data; the others are whole.
+    #[error(
+        "{path}: {detail}; it was left as it is and the rest can be used: restore a backup, or mend that field"
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// Which row and field, and what is wrong with it.
+        detail: String,
+    },
     /// It belongs to another program.
     #[error("{0} is a database of another program; name another file with --db")]
     Foreign(PathBuf),
@@ -86,12 +106,31 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl StoreError {
+    /// Whether it concerns one row only, so that the rest of a batch can go on.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            StoreError::Damaged { .. } | StoreError::Row(_) => true,
+            StoreError::Sql(error) => super::rows::is_damaged(error),
+            _ => false,
+        }
+    }
+
     /// Gives the plain words to what SQLite reports about `path`.
     pub(super) fn at(self, path: &std::path::Path) -> StoreError {
         let StoreError::Sql(error) = self else { return self };
         let path = path.to_owned();
+        if super::rows::is_damaged(&error) {
+            let detail = match &error {
+                rusqlite::Error::FromSqlConversionFailure(_, _, inner) => inner.to_string(),
+                other => other.to_string(),
+            };
+            return StoreError::Damaged { path, detail };
+        }
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full(path),
+            Some(rusqlite::ErrorCode::SystemIoFailure) => {
+                StoreError::Disk { path, detail: error.to_string() }
+            }
             Some(rusqlite::ErrorCode::ReadOnly) => StoreError::ReadOnly(path),
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 StoreError::Busy(path)

@@ -24,7 +24,7 @@ pub use bell::Bell;
 pub use error::{Failure, StoreError};
 pub use findings::Window;
 pub use health::Backup;
-pub use open::{Durability, Options, SCHEMA_VERSION};
+pub use open::{Durability, Options, SCHEMA_VERSION, is_of_a_database};
 pub use purge::{Fingerprint, PurgeCursor, PurgeUnit, Remains, Removed, TaskRemains};
 pub use runs::Delivery;
 pub use tasks::{Page, TaskFilter};

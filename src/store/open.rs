@@ -2,9 +2,11 @@
 //! know; older ones are migrated forward in one transaction.
 
 use rusqlite::{Connection, OpenFlags};
+use std::collections::BTreeSet;
 use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::error::StoreError;
@@ -42,6 +44,17 @@ pub struct Options {
     pub durability: Durability,
 }
 
+/// The databases that this process has had open.
+static OPENED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Whether a file is part of a database that this process has open. Nobody here may open such a file in any other
+/// way than through SQLite: closing any descriptor of it drops the locks that SQLite holds for the whole process.
+pub fn is_of_a_database(device: u64, inode: u64) -> bool {
+    let opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |path: &Path| path.metadata().is_ok_and(|m| (m.dev(), m.ino()) == (device, inode));
+    opened.iter().any(|path| is_it(path) || ["-wal", "-shm"].iter().any(|s| is_it(&beside(path, s))))
+}
+
 /// The path of a companion of the database, such as `andon.db-turn`.
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
@@ -53,6 +66,7 @@ pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
 pub(super) fn open(path: &Path, options: Options) -> Result<Connection, StoreError> {
     make_file(path)?;
     refuse_network(path)?;
+    OPENED.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned());
     let begun = Instant::now();
     loop {
         match connect_and_migrate(path, options) {

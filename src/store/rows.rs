@@ -1,8 +1,10 @@
 //! How values of the domain lie in columns.
 
-use rusqlite::Row;
-use rusqlite::types::Type;
+use rusqlite::types::{Type, ValueRef};
+use rusqlite::{Error, Row, Rows};
 use serde::de::DeserializeOwned;
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
 
 use crate::domain::{
     Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Run, RunId, RunOutcome, Task,
@@ -12,19 +14,19 @@ use crate::domain::{
 /// A column whose text must be one of a closed set of words.
 pub(super) fn word<T>(row: &Row<'_>, at: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
     let text = row.get_ref(at)?.as_str()?;
-    parse(text).ok_or_else(|| unreadable(at, format!("unknown word `{text}`")))
+    parse(text).ok_or_else(|| unreadable(row, at, &format!("unknown word `{text}`")))
 }
 
 /// A column that holds JSON.
 pub(super) fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
-    serde_json::from_str(row.get_ref(at)?.as_str()?).map_err(|e| unreadable(at, e.to_string()))
+    serde_json::from_str(row.get_ref(at)?.as_str()?).map_err(|e| unreadable(row, at, &e.to_string()))
 }
 
 /// A column that holds JSON or nothing.
 pub(super) fn json_or_null<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<Option<T>> {
     match row.get_ref(at)?.as_str_or_null()? {
         None => Ok(None),
-        Some(text) => serde_json::from_str(text).map(Some).map_err(|e| unreadable(at, e.to_string())),
+        Some(text) => serde_json::from_str(text).map(Some).map_err(|e| unreadable(row, at, &e.to_string())),
     }
 }
 
@@ -33,8 +35,60 @@ pub(super) fn to_json<T: serde::Serialize>(value: &T) -> rusqlite::Result<String
     serde_json::to_string(value).map_err(|e| rusqlite::Error::ToSqlConversionFailure(Box::new(e)))
 }
 
-fn unreadable(at: usize, what: String) -> rusqlite::Error {
-    rusqlite::Error::FromSqlConversionFailure(at, Type::Text, what.into())
+fn unreadable(row: &Row<'_>, at: usize, what: &str) -> Error {
+    let column = row.as_ref().column_name(at).unwrap_or("?");
+    let said = format!("{} has a damaged field `{column}`: {what}", name(row));
+    Error::FromSqlConversionFailure(at, Type::Text, said.into())
+}
+
+/// What a row is called: every list of columns begins with its number or its id.
+fn name(row: &Row<'_>) -> String {
+    match row.get_ref(0) {
+        Ok(ValueRef::Integer(seq)) => format!("#{seq}"),
+        Ok(ValueRef::Text(id)) => String::from_utf8_lossy(id).into_owned(),
+        _ => "a row".to_owned(),
+    }
+}
+
+/// Whether a row is there and has bad data, which is no fault of the database itself.
+pub(super) fn is_damaged(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::InvalidColumnType(..)
+            | Error::IntegralValueOutOfRange(..)
+    )
+}
+
+/// The rows that can be read, at most `limit`. One with bad data is told of, once, and passed over: it must not
+/// hold up all others.
+pub(super) fn readable<T>(
+    mut rows: Rows<'_>,
+    limit: usize,
+    read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    wanted: impl Fn(&T) -> bool,
+) -> rusqlite::Result<Vec<T>> {
+    let mut found = Vec::new();
+    while found.len() < limit
+        && let Some(row) = rows.next()?
+    {
+        match read(row) {
+            Ok(value) if wanted(&value) => found.push(value),
+            Ok(_) => {}
+            Err(error) if is_damaged(&error) => tell_once(name(row), &error),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+/// The dispatcher meets the same row at every look.
+fn tell_once(name: String, error: &Error) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.len() < 1_000 && told.insert(name) {
+        tracing::error!(%error, "a damaged row is passed over");
+    }
 }
 
 /// The columns of a task, in the order of [`task`].
@@ -115,8 +169,7 @@ pub(super) use run_columns;
 
 /// A run from a row that begins with [`run_columns`].
 pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
-    let optional_word =
-        |at: usize| row.get_ref(at).map(|value| !matches!(value, rusqlite::types::ValueRef::Null));
+    let optional_word = |at: usize| row.get_ref(at).map(|value| !matches!(value, ValueRef::Null));
     Ok(Run {
         id: RunId(row.get(0)?),
         task_id: TaskId(row.get(1)?),

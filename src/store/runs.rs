@@ -54,7 +54,8 @@ impl View<'_> {
             " FROM runs INDEXED BY runs_held
              WHERE ended_at_ms IS NULL AND holder IS NOT NULL AND holder <> ?1"
         );
-        self.runs(sql, [dispatcher])
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(rows::readable(statement.query([dispatcher])?, usize::MAX, rows::run, |_| true)?)
     }
 
     /// The active runs that a dispatcher holds.
@@ -65,7 +66,8 @@ impl View<'_> {
             " FROM runs INDEXED BY runs_held
              WHERE ended_at_ms IS NULL AND holder IS NOT NULL AND holder = ?1"
         );
-        self.runs(sql, [dispatcher])
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(rows::readable(statement.query([dispatcher])?, usize::MAX, rows::run, |_| true)?)
     }
 
     /// The runs of a dispatcher that are to be ended, and whether they asked for it themselves.

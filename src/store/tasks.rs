@@ -201,26 +201,31 @@ impl View<'_> {
     }
 
     /// The next task of a lane: at the head by a person's wish, then priority, age, number. Costs the same
-    /// beside a million finished tasks.
-    pub fn next_ready(&self, lane: &str) -> Result<Option<Task>, Failure> {
-        Ok(self.connection.prepare_cached(NEXT_READY)?.query_row([lane], rows::task).optional()?)
+    /// beside a million finished tasks. What can't be read, and the numbers in `passed`, are passed over.
+    pub fn next_ready(&self, lane: &str, passed: &[i64]) -> Result<Option<Task>, Failure> {
+        let mut statement = self.connection.prepare_cached(NEXT_READY)?;
+        let wanted = |task: &Task| !passed.contains(&task.seq);
+        Ok(rows::readable(statement.query([lane])?, 1, rows::task, wanted)?.pop())
     }
 
-    /// The next task of a lane within one workflow.
-    pub fn next_ready_of(&self, lane: &str, workflow: &WorkflowId) -> Result<Option<Task>, Failure> {
+    /// As [`View::next_ready`], within one workflow.
+    pub fn next_ready_of(
+        &self,
+        lane: &str,
+        workflow: &WorkflowId,
+        passed: &[i64],
+    ) -> Result<Option<Task>, Failure> {
         let sql = concat!(
             "SELECT ",
             task_columns!(),
             " FROM tasks INDEXED BY tasks_ready
              WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
                AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane = ?1 AND workflow_id = ?2
-             ORDER BY run_next DESC, priority, queued_at_ms, seq LIMIT 1"
+             ORDER BY run_next DESC, priority, queued_at_ms, seq"
         );
-        Ok(self
-            .connection
-            .prepare_cached(sql)?
-            .query_row([lane, workflow.as_str()], rows::task)
-            .optional()?)
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let wanted = |task: &Task| !passed.contains(&task.seq);
+        Ok(rows::readable(statement.query([lane, workflow.as_str()])?, 1, rows::task, wanted)?.pop())
     }
 
     /// How many ready tasks of its lane come before this one, at most `limit`.
@@ -250,9 +255,9 @@ impl View<'_> {
     pub fn due(&self, now: Millis) -> Result<(Vec<Task>, Option<Millis>), Failure> {
         let sql = concat!(
             "SELECT ", task_columns!(), " FROM tasks INDEXED BY tasks_due
-             WHERE not_before_ms IS NOT NULL AND not_before_ms <= ?1 AND status = 'queued' ORDER BY not_before_ms LIMIT 500"
+             WHERE not_before_ms IS NOT NULL AND not_before_ms <= ?1 AND status = 'queued' ORDER BY not_before_ms"
         );
-        let due = self.tasks_of(sql, [now])?;
+        let due = self.readable_tasks(sql, [now])?;
         let next = self
             .connection
             .prepare_cached(
@@ -269,9 +274,9 @@ impl View<'_> {
             "SELECT ",
             task_columns!(),
             " FROM tasks INDEXED BY tasks_deadline
-             WHERE deadline_ms IS NOT NULL AND deadline_ms <= ?1 ORDER BY deadline_ms LIMIT 500"
+             WHERE deadline_ms IS NOT NULL AND deadline_ms <= ?1 ORDER BY deadline_ms"
         );
-        let over = self.tasks_of(sql, [now])?;
+        let over = self.readable_tasks(sql, [now])?;
         let next = self
             .connection
             .prepare_cached(
@@ -290,7 +295,7 @@ impl View<'_> {
             " FROM tasks INDEXED BY tasks_deadline
              WHERE deadline_ms IS NOT NULL AND status = 'queued'"
         );
-        self.tasks_of(sql, [])
+        self.readable_tasks(sql, [])
     }
 
     /// All steps of a workflow, in the order they were made.
@@ -375,6 +380,12 @@ impl View<'_> {
         Ok(found.collect::<Result<_, _>>()?)
     }
 
+    /// At most 500 at a time.
+    fn readable_tasks<P: rusqlite::Params>(&self, sql: &str, params: P) -> Result<Vec<Task>, Failure> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        Ok(rows::readable(statement.query(params)?, 500, rows::task, |_| true)?)
+    }
+
     pub(super) fn tasks_of<P: rusqlite::Params>(&self, sql: &str, params: P) -> Result<Vec<Task>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map(params, rows::task)?;
@@ -390,7 +401,7 @@ pub(super) const NEXT_READY: &str = concat!(
     " FROM tasks INDEXED BY tasks_ready
      WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
        AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane = ?1
-     ORDER BY run_next DESC, priority, queued_at_ms, seq LIMIT 1"
+     ORDER BY run_next DESC, priority, queued_at_ms, seq"
 );
 
 const COLUMNS: &str = "

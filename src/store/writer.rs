@@ -86,16 +86,20 @@ impl<'c> Tx<'c> {
 
     /// Runs `work` in a savepoint of its own: what it wrote is undone when it fails, and the rest stands.
     pub fn isolated<R>(&self, work: impl FnOnce(&Tx<'c>) -> Result<R, Failure>) -> Result<R, Failure> {
-        self.connection.execute_batch("SAVEPOINT item")?;
+        if self.connection.is_autocommit() {
+            // Outside a transaction the savepoint would commit by itself.
+            return Err(StoreError::Closed.into());
+        }
+        self.connection.prepare_cached("SAVEPOINT item")?.execute([])?;
         let done = work(self);
         if done.is_err() {
             // After some faults (a full disk) SQLite has rolled back everything; the writer sees to that.
             if self.connection.is_autocommit() {
                 return done;
             }
-            self.connection.execute_batch("ROLLBACK TO item")?;
+            self.connection.prepare_cached("ROLLBACK TO item")?.execute([])?;
         }
-        self.connection.execute_batch("RELEASE item")?;
+        self.connection.prepare_cached("RELEASE item")?.execute([])?;
         done
     }
 }

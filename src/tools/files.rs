@@ -7,10 +7,11 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 
-use super::error::ToolError;
+use super::error::{ErrorClass, ToolError};
 use super::folder::{Folder, Missing, Place, from_errno, from_io};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
+use crate::engine::is_of_a_database;
 
 /// The largest file that is read or written, in bytes.
 pub const FILE_LIMIT: u64 = 16 * 1024 * 1024;
@@ -84,7 +85,28 @@ pub fn read(folder: &Folder, params: &Params) -> Result<Value, ToolError> {
     }))
 }
 
+/// Refuses the files of a database that this process has open: opening and closing one by hand would drop the
+/// locks that SQLite holds on it, and the next two writers would destroy it.
+fn refuse_database(place: &Place) -> Result<(), ToolError> {
+    // What is not there or can't be looked at is told by the opening.
+    let Ok(stat) = rustix::fs::statat(&place.folder, &place.name, AtFlags::SYMLINK_NOFOLLOW) else {
+        return Ok(());
+    };
+    match is_of_a_database(stat.st_dev, stat.st_ino) {
+        false => Ok(()),
+        true => Err(ToolError::new(
+            ErrorClass::NotAllowed,
+            "own_database",
+            format!(
+                "{} is Andon's own database, which is open; the tools `task` and `workflow` read and change what is in it",
+                place.shown
+            ),
+        )),
+    }
+}
+
 fn whole_text(place: &Place) -> Result<String, ToolError> {
+    refuse_database(place)?;
     // Without NONBLOCK the opening of a named pipe waits for a writer for ever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty())
@@ -150,6 +172,7 @@ pub fn write(folder: &Folder, params: &Params) -> Result<Value, ToolError> {
 /// The permissions of the file that is there, if one is. Opened for writing, so that a read-only file is
 /// refused: renaming over it would get round its permissions.
 fn mode_before(place: &Place) -> Result<Option<Mode>, ToolError> {
+    refuse_database(place)?;
     let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     match rustix::fs::openat(&place.folder, &place.name, flags, Mode::empty()) {
         Ok(file) => Ok(Some(regular(&file, &place.shown)?.0)),

@@ -85,7 +85,7 @@ fn dies_at_each(point: &str, at_least: u32) {
     }
     for n in 1..60 {
         let scene = scene();
-        let daemon = scene.house.daemon_with(|c| {
+        let daemon = scene.house.daemon_with(3, |c| {
             c.env("ANDON_FAULT", format!("{point}:{n}"));
         });
         let died = scene.play(daemon);
@@ -141,7 +141,7 @@ fn a_death_while_what_another_death_left_is_recovered() {
                 && scene.house.starts().contains_key(&scene.endless.id.0)
         });
         first.kill();
-        let second = scene.house.daemon_with(|c| {
+        let second = scene.house.daemon_with(3, |c| {
             c.env("ANDON_FAULT", format!("{point}:1"));
         });
         assert!(scene.play(second), "it never came to {point}");

@@ -28,6 +28,10 @@ impl Daemon {
         self.end();
     }
 
+    pub fn pid(&self) -> rustix::process::Pid {
+        rustix::process::Pid::from_child(&self.0)
+    }
+
     /// Whether it has ended.
     pub fn is_dead(&mut self) -> bool {
         self.0.try_wait().unwrap().is_some()
@@ -79,14 +83,15 @@ impl House {
     }
 
     pub fn daemon(&self) -> Daemon {
-        self.daemon_with(|_| {})
+        self.daemon_with(3, |_| {})
     }
 
-    pub fn daemon_with(&self, change: impl FnOnce(&mut std::process::Command)) -> Daemon {
+    pub fn daemon_with(&self, parallel: u32, change: impl FnOnce(&mut std::process::Command)) -> Daemon {
         let config = self.folder.path().join("config.toml");
         std::fs::write(&config, "[dispatch]\ngrace_seconds = 1\n").unwrap();
         let mut command = andon(&self.database);
-        command.arg("--config").arg(config).args(["--headless", "--parallel", "3", "--http", "off"]);
+        command.arg("--config").arg(config).args(["--headless", "--http", "off"]);
+        command.arg(format!("--parallel={parallel}"));
         command.stdout(Stdio::null()).stderr(Stdio::null());
         change(&mut command);
         Daemon(command.spawn().unwrap())

@@ -107,7 +107,7 @@ fn a_damaged_row_is_told_and_the_rest_can_be_read() {
         .execute_batch("PRAGMA ignore_check_constraints = 1; UPDATE tasks SET labels = '{' WHERE seq = 1")
         .unwrap();
     let error = house.engine.task(&IdRef::Seq(1)).unwrap_err();
-    assert!(matches!(error, andon::engine::EngineError::Store(StoreError::Sql(_))), "{error}");
+    assert!(matches!(error, andon::engine::EngineError::Store(StoreError::Damaged { .. })), "{error}");
     house.card("another");
     assert_eq!(house.engine.task(&IdRef::Seq(2)).unwrap().title, "another");
 }
