@@ -82,8 +82,7 @@ impl Act<'_, '_> {
         seq: i64,
         work: impl FnOnce(&mut Self) -> Result<(), Failure>,
     ) -> Result<bool, Failure> {
-        let tx = self.tx;
-        match tx.isolated(|_| work(self)) {
+        match self.attempt(work) {
             Ok(()) => Ok(true),
             Err(Failure::Store(error)) if !error.is_damage() => Err(Failure::Store(error)),
             Err(failure) => {
@@ -196,6 +195,7 @@ impl Act<'_, '_> {
         let task = self.save(ledger)?;
         self.tx.insert_run(task.seq, &run)?;
         let spec = self.spec(&task, &run, paths)?;
+        self.run = None;
         self.effects.push(Effect::Start(Box::new(spec)));
         Ok(())
     }

@@ -8,7 +8,7 @@ use super::command::Outcome;
 use super::handle::{Engine, EngineError};
 use crate::domain::time::Millis;
 use crate::domain::{EventKind, Refusal};
-use crate::store::{Failure, PurgeCursor, PurgeUnit, Remains, Removed};
+use crate::store::{Failure, Fingerprint, PurgeCursor, PurgeUnit, Remains, Removed};
 
 /// One thing that is to be removed as a whole, as it was when it was copied.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub struct Doomed {
     /// What.
     pub unit: PurgeUnit,
     /// [`Remains::fingerprint`] of the copy.
-    pub fingerprint: Vec<(i64, i64)>,
+    pub fingerprint: Fingerprint,
 }
 
 impl Engine {

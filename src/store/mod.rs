@@ -25,7 +25,7 @@ pub use error::{Failure, StoreError};
 pub use findings::Window;
 pub use health::Backup;
 pub use open::{Durability, Options, SCHEMA_VERSION, is_of_a_database};
-pub use purge::{PurgeCursor, PurgeUnit, Remains, Removed, TaskRemains};
+pub use purge::{Fingerprint, PurgeCursor, PurgeUnit, Remains, Removed, TaskRemains};
 pub use runs::Delivery;
 pub use tasks::{Page, TaskFilter};
 pub use writer::{Store, Tx, View};

@@ -19,6 +19,9 @@ pub enum PurgeUnit {
     Workflow(WorkflowId),
 }
 
+/// Versions and last events of all rows of a unit: it changes with any of them.
+pub type Fingerprint = Vec<(i64, i64)>;
+
 /// How far the search for such things has come.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PurgeCursor {
@@ -72,8 +75,8 @@ pub struct Removed {
 }
 
 impl Remains {
-    /// What these are as rows: it changes with any of them.
-    pub fn fingerprint(&self) -> Vec<(i64, i64)> {
+    /// What these are as rows.
+    pub fn fingerprint(&self) -> Fingerprint {
         let last = |events: &[Event]| events.last().map_or(0, |event| event.seq);
         let workflow = self.workflow.iter().map(|(found, _, events)| (found.version, last(events)));
         let tasks = self.tasks.iter().map(|one| (one.task.version, last(&one.events)));
@@ -182,7 +185,7 @@ impl View<'_> {
     }
 
     /// The fingerprint that [`Remains`] of a unit would have now, and the numbers of its tasks.
-    pub fn fingerprint(&self, unit: &PurgeUnit) -> Result<(Vec<(i64, i64)>, Vec<i64>), Failure> {
+    pub fn fingerprint(&self, unit: &PurgeUnit) -> Result<(Fingerprint, Vec<i64>), Failure> {
         let mut marks = Vec::new();
         let (seq, workflow) = match unit {
             PurgeUnit::Task(seq) => (Some(*seq), None),

@@ -1,5 +1,7 @@
 //! `andon doctor` and `andon backup`: what is wrong is found, told, and mended when asked; a copy is whole and private.
 
+#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
+
 use super::house::House;
 use rusqlite::Connection;
 use serde_json::Value;
@@ -242,7 +244,7 @@ fn a_write_ahead_log_that_somebody_keeps_long_is_told_and_cut_when_that_one_has_
          VALUES ('x', '\"' || hex(zeroblob(36 * 1024 * 1024)) || '\"', 1, 1)",
     );
     let found = doctor(&house, &[], 1);
-    assert!(check(&found, "log of changes")["data"]["wal_bytes"].as_u64().unwrap() > 64 << 20);
+    assert!(check(&found, "write-ahead log")["data"]["wal_bytes"].as_u64().unwrap() > 64 << 20);
     doctor(&house, &["--fix"], 1);
     reader.execute_batch("COMMIT").unwrap();
     doctor(&house, &["--fix"], 0);

@@ -1,6 +1,8 @@
 //! `andon purge`: what ended long ago goes for good and as a whole, is written down first, and nothing that somebody
 //! may still need goes with it.
 
+#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
+
 use super::house::House;
 use rusqlite::Connection;
 use serde_json::Value;

@@ -196,7 +196,7 @@ pub fn bells(engine: &Engine, fix: bool) -> Check {
 /// The write-ahead log, which grows as long as somebody reads.
 pub fn write_ahead_log(engine: &Engine, fix: bool) -> Check {
     let bytes = engine.wal_bytes();
-    let check = Check::new("log of changes", words::size(bytes)).with_data(json!({ "wal_bytes": bytes }));
+    let check = Check::new("write-ahead log", words::size(bytes)).with_data(json!({ "wal_bytes": bytes }));
     if bytes <= WAL_LIMIT {
         return check;
     }

@@ -85,7 +85,7 @@ fn told(name: &'static str, check: Result<Check, CliError>) -> Check {
 fn print(context: &mut Context, checks: &[Check], fix: bool) -> Result<(), CliError> {
     for check in checks {
         let mark = mark(&context.out, check.state());
-        context.out.line(format!("{mark} {:<14} {}", check.name, many_lines(&check.said)))?;
+        context.out.line(format!("{mark} {:<16} {}", check.name, many_lines(&check.said)))?;
         for problem in &check.problems {
             context.out.line(format!("    {}", many_lines(&problem.what).replace('\n', "\n    ")))?;
             let done = match (&problem.mended, &problem.would) {
