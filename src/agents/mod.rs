@@ -3,10 +3,12 @@
 //! and writes nothing to the board but reports. Start reading at [`local`], then `plan` (what a spec
 //! means) and `outcome` (what an exit means).
 
+pub mod leftover;
 pub mod local;
 mod outcome;
 mod papers;
 mod plan;
+pub mod preflight;
 mod registry;
 pub mod scripted;
 pub mod settings;

@@ -37,6 +37,15 @@ pub(super) fn prompt_file(log: &Path) -> PathBuf {
     beside(log, ".prompt")
 }
 
+/// All that a run with this log may be handed on paper, whether it is there or not.
+pub(super) fn files(log: &Path) -> [PathBuf; 2] {
+    [prompt_file(log), answer_file(log)]
+}
+
+fn answer_file(log: &Path) -> PathBuf {
+    beside(log, ".answer")
+}
+
 /// Files that go when this is dropped.
 #[derive(Debug, Default)]
 pub(super) struct Papers(Vec<PathBuf>);
@@ -49,7 +58,7 @@ impl Papers {
 
     /// Writes the answer that a run is started with.
     pub fn add_answer(&mut self, log: &Path, text: &str) -> io::Result<PathBuf> {
-        self.add(beside(log, ".answer"), text)
+        self.add(answer_file(log), text)
     }
 
     fn add(&mut self, path: PathBuf, text: &str) -> io::Result<PathBuf> {

@@ -35,6 +35,13 @@ impl CommonGround {
         }
     }
 
+    /// What every run finds, whatever it is.
+    pub fn environment(&self) -> Environment {
+        let mut environment = self.environment.clone();
+        self.append_program_folder(&mut environment);
+        environment
+    }
+
     /// The environment of one run. `passed` are names of our own variables, `named` what the card sets or, without
     /// a value, passes. The run's own variables come last, so that no card can pretend to be another.
     pub fn of_run(

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::output::Color;
 use super::{
-    add, boards, completions, configuration, copy, demo, depend, edit, events, list, log, questions, run,
-    scripted_agent, show, status, tool, wait, workflow,
+    add, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events, list, log,
+    purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -130,6 +130,12 @@ pub enum Verb {
     Boards(boards::BoardsArgs),
     /// The configuration: path, show, check
     Config(configuration::ConfigArgs),
+    /// What is wrong with board, database and processes, and what would be done: exit 1 when something is
+    Doctor(doctor::DoctorArgs),
+    /// A copy of the database, while everybody works on
+    Backup(backup::BackupArgs),
+    /// Remove for good what ended long ago, after writing down what it was
+    Purge(purge::PurgeArgs),
     /// Completions for a shell
     Completions(completions::CompletionsArgs),
     /// An agent that does what a script says

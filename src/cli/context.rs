@@ -56,7 +56,7 @@ impl Context {
     }
 
     /// The database file. The usual folder is made where it is not there; the folder of one that was named is not.
-    fn database(&self) -> Result<PathBuf, CliError> {
+    pub fn database(&self) -> Result<PathBuf, CliError> {
         let named = self.globals.db.as_deref().filter(|path| !path.as_os_str().is_empty());
         let path = places::database(named).ok_or_else(|| {
             CliError::Failed("no home folder is known; name the database with --db or ANDON_DB".to_owned())

@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::signals::Signals;
 use crate::agents::{AgentConfig, LocalExecutors, Protocol, RegistryTools, Settings};
 use crate::domain::WorkflowId;
-use crate::engine::{Dispatcher, Engine};
+use crate::engine::{DispatchOptions, Dispatcher, Engine};
 
 /// How often somebody who insists on leaving is looked for.
 const TICK: Duration = Duration::from_millis(50);
@@ -42,8 +42,17 @@ pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -
     Ok(Dispatch { dispatcher })
 }
 
+/// Starts a dispatcher that claims nothing: it recovers and repairs what it finds at once. Who starts it ends it.
+pub fn idle(engine: &Engine, config: &Config) -> Result<Dispatcher, CliError> {
+    let registry = crate::tools::Registry::new(Some(config.agents.keys().cloned().collect()));
+    let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
+    let executors = Arc::new(LocalExecutors::new(agent_settings(config), tools));
+    let options = DispatchOptions { parallel: 0, reconcile_ms: 100, ..config.dispatch_options() };
+    Ok(Dispatcher::start(engine, executors, options)?)
+}
+
 /// What the configuration says about executors.
-fn agent_settings(config: &Config) -> Settings {
+pub fn agent_settings(config: &Config) -> Settings {
     let agents = config.agents.iter().map(|(name, agent)| {
         let settings = AgentConfig {
             name: name.clone(),

@@ -5,6 +5,7 @@
 mod actor;
 mod add;
 mod args;
+mod backup;
 mod board;
 mod boards;
 mod completions;
@@ -16,6 +17,7 @@ mod definition_file;
 mod demo;
 mod depend;
 mod dispatch;
+mod doctor;
 mod edit;
 mod error;
 mod events;
@@ -27,6 +29,7 @@ mod log;
 mod logging;
 mod output;
 mod prompt;
+mod purge;
 mod questions;
 mod record;
 mod registry;
@@ -121,6 +124,9 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Tool(args) => tool::run(context, args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
+        Verb::Doctor(args) => doctor::run(context, &args),
+        Verb::Purge(args) => purge::run(context, &args),
+        Verb::Backup(args) => backup::run(context, &args),
         Verb::Completions(args) => completions::run(context, args),
         Verb::ScriptedAgent(args) => scripted_agent::run(&args),
     }

@@ -15,6 +15,22 @@ pub fn after(text: &str) -> Result<Millis, String> {
     after_from(text, &ZonedDateTime::now())
 }
 
+/// Reads `--older-than`: a length such as `12h`, `30d` or `8w`; gives the instant that long ago.
+pub fn before(text: &str) -> Result<Millis, String> {
+    before_from(text, &ZonedDateTime::now())
+}
+
+fn before_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
+    let wrong = || "write a length as 12h, 30d or 8w".to_owned();
+    let span: Span = text.trim().parse().map_err(|_| wrong())?;
+    if span.is_negative() {
+        return Err(wrong());
+    }
+    now.checked_sub(span)
+        .map(|then| then.timestamp().as_millisecond())
+        .map_err(|_| "that is too long ago".to_owned())
+}
+
 fn at_from(text: &str, now: &ZonedDateTime) -> Result<Millis, String> {
     let text = text.trim();
     if let Ok(stamp) = text.parse::<Timestamp>() {
@@ -80,6 +96,13 @@ mod tests {
         assert_eq!(reads("2026-12-24T18:00+02:00"), "2026-12-24T16:00:00.000Z");
         assert!(at_from("tomorrow", &noon()).is_err());
         assert!(at_from("25:00", &noon()).is_err());
+    }
+
+    #[test]
+    fn a_length_ago_is_an_instant() {
+        let ago = |text: &str| before_from(text, &noon()).map(|at| noon().timestamp().as_millisecond() - at);
+        assert_eq!((ago("0s"), ago("12h"), ago("2w")), (Ok(0), Ok(43_200_000), Ok(1_209_600_000)));
+        assert!(ago("30").is_err() && ago("-1d").is_err() && ago("99999y").is_err());
     }
 
     #[test]

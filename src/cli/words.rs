@@ -37,6 +37,24 @@ pub fn ago(length: Millis) -> String {
     }
 }
 
+/// A length in bytes: `812 B`, `3.4 KiB`, `16.0 MiB`.
+pub fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB"];
+    let mut length = bytes as f64;
+    let mut unit = "B";
+    for next in units {
+        if length < 1_024.0 {
+            break;
+        }
+        length /= 1_024.0;
+        unit = next;
+    }
+    match unit {
+        "B" => format!("{bytes} B"),
+        _ => format!("{length:.1} {unit}"),
+    }
+}
+
 pub use crate::tui::theme::glyph;
 
 /// The colour of a status.
@@ -167,6 +185,11 @@ pub fn table(rows: &[Vec<Cell>], flexible: usize, width: Option<usize>, color: b
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lengths_in_bytes_have_a_unit_that_fits() {
+        assert_eq!([812, 3_482, 16 * 1_024 * 1_024].map(size), ["812 B", "3.4 KiB", "16.0 MiB"]);
+    }
 
     #[test]
     fn cutting_counts_cells_and_keeps_graphemes_whole() {

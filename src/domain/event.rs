@@ -131,6 +131,8 @@ pub enum EventKind {
     Repaired,
     /// A board was made or changed.
     BoardChanged,
+    /// What had ended long ago was removed for good.
+    Purged,
     /// A check found the database damaged.
     Damaged,
 }
@@ -171,6 +173,7 @@ wire_enum!(EventKind {
     AdvanceFailed = "advance_failed",
     Repaired = "repaired",
     BoardChanged = "board_changed",
+    Purged = "purged",
     Damaged = "damaged",
 });
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value};
 
+use super::purge::Doomed;
 use crate::domain::time::Millis;
 use crate::domain::{
     Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Workflow, WorkflowDefinition,
 };
+use crate::store::Removed;
 
 /// A task that is to be made. Only the title is needed.
 #[derive(Debug, Clone, Default)]
@@ -166,6 +168,9 @@ pub enum Command {
     CancelWorkflow { workflow: String },
     /// A new workflow from a closed one; with `from_failed` what succeeded is kept. → Workflow
     RerunWorkflow { workflow: String, from_failed: bool },
+    /// Removes what ended before then, for good: the whole batch, or none of it when something of it has changed
+    /// since it was copied. Operator only. → Purged
+    Purge { before_ms: Millis, batch: Vec<Doomed> },
     /// Makes a board. → Board
     CreateBoard { name: String },
 }
@@ -197,6 +202,8 @@ pub enum Outcome {
     },
     /// The board's name.
     Board(String),
+    /// What was removed.
+    Purged(Removed),
 }
 
 impl Outcome {

@@ -372,6 +372,7 @@ impl Act<'_, '_> {
             Command::ResumeWorkflow { workflow } => self.resume_workflow(&workflow),
             Command::CancelWorkflow { workflow } => self.cancel_workflow(&workflow),
             Command::RerunWorkflow { workflow, from_failed } => self.rerun_workflow(&workflow, from_failed),
+            Command::Purge { before_ms, batch } => self.purge(before_ms, &batch),
             Command::CreateBoard { name } => {
                 let name = crate::domain::text::board(&name)?;
                 if !self.tx.ensure_board(&name, self.now)? {

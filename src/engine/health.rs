@@ -20,12 +20,6 @@ impl Engine {
         })
     }
 
-    /// How many tasks are out of time or due since before `late_ms` ago, and still wait.
-    pub fn overdue(&self, late_ms: i64) -> Result<(usize, usize), EngineError> {
-        let then = self.now() - late_ms;
-        self.inner.store.read(|view| Ok((view.overdue(then)?.0.len(), view.due(then)?.0.len())))
-    }
-
     /// The process that dispatches. Where nobody does: one that did and ended without a word.
     pub fn dispatcher_pid(&self) -> Result<Option<u32>, EngineError> {
         self.inner.store.read(|view| view.dispatcher_pid())

@@ -10,20 +10,27 @@ pub mod clock;
 pub mod command;
 pub mod core;
 pub mod dispatcher;
+mod ending;
 pub mod executor;
 pub mod handle;
 mod health;
 mod lifecycle;
+mod moving;
+mod purge;
 mod questions;
 mod reconcile;
 mod settle;
 mod tasks;
 mod workflows;
 
-pub use crate::store::{Backup, Durability, Page, StoreError, TaskFilter, Window, is_of_a_database};
+pub use crate::store::{
+    Backup, Durability, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter, TaskRemains,
+    Window, is_of_a_database,
+};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};
+pub use purge::Doomed;
 pub use reconcile::look_for;

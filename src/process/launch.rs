@@ -143,6 +143,19 @@ impl Launch {
         ))
     }
 
+    /// The program that would be started, found without starting it.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when there is none, or it may not be run.
+    pub fn program(&self) -> Result<PathBuf, LaunchError> {
+        let path = self.resolve(self.argv.first().ok_or(LaunchError::Empty)?)?;
+        match may_be_run(&path) {
+            Some(true) => Ok(path),
+            Some(false) => Err(LaunchError::NotExecutable { path }),
+            None => Err(LaunchError::Missing { path }),
+        }
+    }
+
     /// The path of the program, by the rules of execvp(3) and the folder and PATH that the process will have.
     fn resolve(&self, name: &OsStr) -> Result<PathBuf, LaunchError> {
         if name.is_empty() {

@@ -10,6 +10,7 @@
 //! From then on a child of this process must either be started through [`Launch`] or stay in our own process
 //! group (an editor does); any other dead child is taken for an orphan of a run and reaped.
 
+pub mod census;
 pub mod child;
 pub mod environment;
 pub mod identity;

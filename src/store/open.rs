@@ -14,7 +14,10 @@ use super::error::StoreError;
 /// "Andn": marks the file as ours.
 const APPLICATION_ID: i64 = 0x416e_646e;
 
-const MIGRATIONS: &[&str] = &[include_str!("../../assets/migrations/0001_first.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("../../assets/migrations/0001_first.sql"),
+    include_str!("../../assets/migrations/0002_purge.sql"),
+];
 
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

@@ -295,6 +295,22 @@ fn the_answer_dialogue_goes_from_question_to_question_and_keeps_text_that_was_no
 }
 
 #[test]
+fn on_a_small_screen_what_has_the_keyboard_in_the_answer_dialogue_is_seen() {
+    for (width, height) in [(60, 10), (30, 8), (20, 6)] {
+        let mut board = sample::busy();
+        let long = "which of these long names is meant, and why was it chosen at all? ".repeat(9);
+        let asks = sample::question(2, &long, &["one", "two", "three", "last"], 60 * 60_000);
+        let asking = card(40, TaskStatus::Blocked, "Paint");
+        board.cards.push(andon::domain::Card { question: Some(asks), ..asking });
+        let mut screen = Screen::new(width, height, board);
+        screen.press("a<down><down><down>");
+        assert!(screen.text().contains("▌ 4  last"), "{}", screen.text());
+        screen.press("<tab>seen");
+        assert!(screen.text().contains("▌ seen"), "{}", screen.text());
+    }
+}
+
+#[test]
 fn a_skipped_question_does_not_come_again_and_a_closed_dialogue_keeps_its_text() {
     let mut screen = Screen::new(120, 40, sample::busy());
     screen.press("a<tab>half an ans<esc>");

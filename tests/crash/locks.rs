@@ -103,6 +103,18 @@ fn the_lock_of_a_transaction_holds_whatever_else_this_process_does() {
                     });
                 }),
             ),
+            ("checking it", Box::new(|| assert!(engine.quick_check().unwrap().is_empty()))),
+            ("cutting its log, which waits", Box::new(|| assert!(!engine.truncate_wal().unwrap()))),
+            (
+                "a backup, and one refused",
+                Box::new(|| {
+                    let copy = folder.path().join("copy.db");
+                    engine.backup(&copy).unwrap();
+                    assert!(engine.backup(&copy).is_err() && engine.backup(&database).is_err());
+                    assert!(engine.backup(&folder.path().join("twin")).is_err());
+                }),
+            ),
+            ("all that doctor looks for", Box::new(|| assert!(engine.findings().unwrap().is_empty()))),
             ("a log that is not there", Box::new(|| drop(std::fs::read(engine.log_path(&run()))))),
             ("looking at the files", Box::new(|| assert!(std::fs::metadata(&database).unwrap().is_file()))),
             ("reading it as a file", Box::new(|| tool("read_file", "andon.db"))),

@@ -114,3 +114,28 @@ fn a_damaged_row_is_told_and_the_rest_can_be_read() {
     house.card("another");
     assert_eq!(house.engine.task(&IdRef::Seq(2)).unwrap().title, "another");
 }
+
+/// Every schema that was ever in use, as the files that made it.
+const SCHEMAS: &[&str] = &[include_str!("../../assets/migrations/0001_first.sql")];
+
+#[test]
+fn a_database_of_every_earlier_schema_is_migrated_and_keeps_what_is_in_it() {
+    for version in 1..=SCHEMAS.len() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("andon.db");
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        for schema in &SCHEMAS[..version] {
+            connection.execute_batch(schema).unwrap();
+        }
+        connection.execute_batch("INSERT INTO boards (id, created_at_ms) VALUES ('kept', 1)").unwrap();
+        connection.pragma_update(None, "application_id", 0x416e_646e).unwrap();
+        connection.pragma_update(None, "user_version", version as i64).unwrap();
+        drop(connection);
+        let engine = andon::engine::Engine::open(&path).unwrap();
+        let boards: Vec<String> = engine.boards().unwrap().into_iter().map(|board| board.id).collect();
+        assert_eq!(boards, ["default", "kept"]);
+        let (found, known) = engine.schema().unwrap();
+        assert_eq!(found, known);
+        assert_eq!(engine.quick_check().unwrap(), Vec::<String>::new());
+    }
+}

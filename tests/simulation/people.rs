@@ -2,11 +2,16 @@
 
 use super::world::World;
 use andon::domain::{Executor, IdRef, Program, StepDefinition, TaskStatus, Work, WorkflowDefinition};
-use andon::engine::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+use andon::engine::{
+    AnswerText, Command, Doomed, NewTask, Outcome, PurgeCursor, PurgeUnit, QuestionRef, TaskEdit,
+};
 use serde_json::json;
 
 impl World {
     pub fn person(&mut self) {
+        if self.dice.one_in(40) {
+            return self.purge();
+        }
         let Some(task) = self.any_task() else { return self.create() };
         let id = IdRef::Full(task.id.0.clone());
         let command = match self.dice.below(24) {
@@ -111,6 +116,28 @@ impl World {
             && !self.workflows.contains(&made.id)
         {
             self.workflows.push(made.id);
+        }
+    }
+
+    fn purge(&mut self) {
+        let before_ms = self.core.now() - self.dice.below(60_000) as i64;
+        let (mut cursor, dice) = (PurgeCursor::default(), self.dice.clone());
+        let doomed = |view: &andon::store::View<'_>| {
+            let mut batch = Vec::new();
+            for unit in view.purgeable(before_ms, None, &mut cursor, 1 + dice.below(5) as u32)? {
+                let fingerprint = view.remains(&unit)?.fingerprint();
+                batch.push(Doomed { unit, fingerprint });
+            }
+            Ok(batch)
+        };
+        let batch = self.store.read(doomed).unwrap();
+        let gone: Vec<PurgeUnit> = batch.iter().map(|one| one.unit.clone()).collect();
+        let last = self.store.read(|view| view.last_event()).unwrap();
+        if let Some(Outcome::Purged(removed)) = self.command(Command::Purge { before_ms, batch }) {
+            self.workflows.retain(|id| !gone.contains(&PurgeUnit::Workflow(id.clone())));
+            assert!(removed.tasks + removed.workflows >= gone.len(), "{removed:?}\n{}", self.story());
+            let now = self.store.read(|view| view.last_event()).unwrap();
+            assert_eq!(now, last + 1, "numbers of events are never used again\n{}", self.story());
         }
     }
 

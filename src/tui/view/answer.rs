@@ -147,9 +147,18 @@ fn choices(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) -> 
         lines.push(Line::from(span(app, Role::Dim, "  … (the overview shows all of it)")));
     }
     lines.push(Line::default());
+    let mut focus = 0;
     for (at, option) in question.options.iter().enumerate() {
         lines.extend(choice(app, answer, at, option, width));
+        if at <= answer.choice {
+            focus = lines.len();
+        }
     }
+    // Where not all has room, what has the keyboard is seen: the text, or the choice.
+    let kept = if answer.takes_text() { 2 } else { 0 } + notes(app, answer, width).len();
+    let room = usize::from(area.height).saturating_sub(kept).max(1);
+    let skipped = if answer.typing { 0 } else { focus.saturating_sub(room) };
+    let lines: Vec<Line> = lines.into_iter().skip(skipped).take(room).collect();
     pen::lines(&lines, area, buffer);
     let used = (lines.len() as u16).min(area.height);
     let left = Rect { y: area.y + used, height: area.height - used, ..area };

@@ -80,6 +80,7 @@ pub fn sentence(event: &Event) -> (String, String) {
         EventKind::AdvanceFailed => "its workflow could not advance; it is repaired by itself".to_owned(),
         EventKind::Repaired => "something was repaired".to_owned(),
         EventKind::BoardChanged => "the board changed".to_owned(),
+        EventKind::Purged => "old cards were removed".to_owned(),
         EventKind::Damaged => "the database was found damaged".to_owned(),
     };
     (words, detail(event))
