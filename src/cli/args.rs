@@ -58,7 +58,7 @@ pub struct Globals {
     /// For what dispatches: how many runs at a time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Everywhere")]
     pub parallel: Option<u32>,
-    /// For what dispatches: the address to serve HTTP on, or `off`
+    /// For what dispatches: the address to serve HTTP on, or `off` (not built yet)
     #[arg(long, global = true, value_name = "ADDR", env = "ANDON_HTTP", help_heading = "Everywhere")]
     pub http: Option<String>,
 }
