@@ -178,7 +178,7 @@ fn who_loses_the_lock_hands_out_nothing_more_and_stands_by() {
     let options = DispatchOptions { grace_ms: 500, ..DispatchOptions::default() };
     let second = andon::engine::Dispatcher::start(&other, std::sync::Arc::new(two.clone()), options).unwrap();
     house.until(&task, TaskStatus::Blocked);
-    assert_eq!(two.recovered(), [held.run.clone()], "what the first one ran was proven dead");
+    assert_eq!(two.recovered(), std::slice::from_ref(&held.run), "what the first one ran was proven dead");
     let next = house.job("next");
     two.running(&next);
     let question = QuestionRef::OfTask(id(&task));
