@@ -227,3 +227,21 @@ fn no_file_is_opened_by_hand_where_it_could_be_the_database() {
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
+
+#[test]
+fn no_process_is_tied_to_the_life_of_a_thread_and_no_write_begins_as_a_read() {
+    // A parent-death signal comes when the thread ends that started the process, and pools end threads. A
+    // transaction that reads first and writes then fails under load with BUSY, whatever the patience.
+    let words = ["pdeathsig", "PDEATHSIG", "BEGIN DEFERRED", ".transaction()"];
+    let mut files = Vec::new();
+    sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut files);
+    let mut faults = Vec::new();
+    for file in files {
+        for (line, text) in code(&file) {
+            if words.iter().any(|word| text.contains(word)) {
+                faults.push(format!("{}:{line}: {}", file.display(), text.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}

@@ -17,9 +17,7 @@ fn helper_that_tries_the_lock() {
     let other = rusqlite::Connection::open(path).unwrap();
     other.busy_timeout(std::time::Duration::ZERO).unwrap();
     let got = other.execute_batch("BEGIN IMMEDIATE").is_ok();
-    {
-        println!("the lock is {}", if got { "FREE" } else { "HELD" });
-    }
+    println!("the lock is {}", if got { "FREE" } else { "HELD" });
 }
 
 /// Whether another process finds the write lock held.

@@ -4,8 +4,10 @@
 #![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
 
 mod boards;
+mod clockwork;
 mod damaged;
 mod fake;
+mod lessons;
 mod lifecycle;
 mod properties;
 mod questions;
