@@ -5,6 +5,7 @@
 mod bell;
 mod boards;
 mod cards;
+mod dependencies;
 mod error;
 mod events;
 pub(crate) mod fault;
@@ -12,6 +13,7 @@ mod findings;
 mod health;
 mod open;
 mod purge;
+mod queue;
 mod rows;
 mod runs;
 mod tasks;

@@ -5,9 +5,7 @@ use rusqlite::{OptionalExtension, named_params, params};
 use super::error::{Failure, StoreError};
 use super::rows::{self, task_columns, to_json};
 use super::writer::{Tx, View};
-use crate::domain::board::Predecessor;
 use crate::domain::id::IdKind;
-use crate::domain::time::Millis;
 use crate::domain::{IdRef, Refusal, Task, TaskId, TaskStatus, WorkflowId};
 
 /// Which tasks to list.
@@ -179,125 +177,6 @@ impl View<'_> {
         Ok(Page { items, next_cursor })
     }
 
-    /// The lanes that have something ready, in order: one seek for each.
-    pub fn ready_lanes(&self) -> Result<Vec<String>, Failure> {
-        let mut statement = self.connection.prepare_cached(
-            "SELECT lane FROM tasks INDEXED BY tasks_ready
-             WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-               AND not_before_ms IS NULL AND archived_at_ms IS NULL ORDER BY lane LIMIT 1",
-        )?;
-        let mut after = self.connection.prepare_cached(
-            "SELECT lane FROM tasks INDEXED BY tasks_ready
-             WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane > ?1 ORDER BY lane LIMIT 1",
-        )?;
-        let mut lanes = Vec::new();
-        let mut found: Option<String> = statement.query_row([], |row| row.get(0)).optional()?;
-        while let Some(lane) = found {
-            found = after.query_row([&lane], |row| row.get(0)).optional()?;
-            lanes.push(lane);
-        }
-        Ok(lanes)
-    }
-
-    /// The next task of a lane: at the head by a person's wish, then priority, age, number. Costs the same
-    /// beside a million finished tasks. What can't be read, and the numbers in `passed`, are passed over.
-    pub fn next_ready(&self, lane: &str, passed: &[i64]) -> Result<Option<Task>, Failure> {
-        let mut statement = self.connection.prepare_cached(NEXT_READY)?;
-        let wanted = |task: &Task| !passed.contains(&task.seq);
-        Ok(rows::readable(statement.query([lane])?, 1, rows::task, wanted)?.pop())
-    }
-
-    /// As [`View::next_ready`], within one workflow.
-    pub fn next_ready_of(
-        &self,
-        lane: &str,
-        workflow: &WorkflowId,
-        passed: &[i64],
-    ) -> Result<Option<Task>, Failure> {
-        let sql = concat!(
-            "SELECT ",
-            task_columns!(),
-            " FROM tasks INDEXED BY tasks_ready
-             WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-               AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane = ?1 AND workflow_id = ?2
-             ORDER BY run_next DESC, priority, queued_at_ms, seq"
-        );
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let wanted = |task: &Task| !passed.contains(&task.seq);
-        Ok(rows::readable(statement.query([lane, workflow.as_str()])?, 1, rows::task, wanted)?.pop())
-    }
-
-    /// How many ready tasks of its lane come before this one, at most `limit`.
-    pub fn ready_before(&self, task: &Task, limit: u32) -> Result<u32, Failure> {
-        Ok(self
-            .connection
-            .prepare_cached(
-                "SELECT count(*) FROM (SELECT 1 FROM tasks INDEXED BY tasks_ready
-                 WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-                   AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane = ?1
-                   AND (-run_next, priority, queued_at_ms, seq) < (-?2, ?3, ?4, ?5) LIMIT ?6)",
-            )?
-            .query_row(
-                params![
-                    task.lane(),
-                    task.run_next,
-                    task.priority,
-                    task.queued_at_ms.unwrap_or(0),
-                    task.seq,
-                    limit
-                ],
-                |row| row.get(0),
-            )?)
-    }
-
-    /// Queued tasks whose start time has come, and when the next one comes.
-    pub fn due(&self, now: Millis) -> Result<(Vec<Task>, Option<Millis>), Failure> {
-        let sql = concat!(
-            "SELECT ", task_columns!(), " FROM tasks INDEXED BY tasks_due
-             WHERE not_before_ms IS NOT NULL AND not_before_ms <= ?1 AND status = 'queued' ORDER BY not_before_ms"
-        );
-        let due = self.readable_tasks(sql, [now])?;
-        let next = self
-            .connection
-            .prepare_cached(
-                "SELECT min(not_before_ms) FROM tasks INDEXED BY tasks_due
-                 WHERE not_before_ms IS NOT NULL AND not_before_ms > ?1 AND status = 'queued'",
-            )?
-            .query_row([now], |row| row.get(0))?;
-        Ok((due, next))
-    }
-
-    /// Tasks whose time is up, and when the next one's is.
-    pub fn overdue(&self, now: Millis) -> Result<(Vec<Task>, Option<Millis>), Failure> {
-        let sql = concat!(
-            "SELECT ",
-            task_columns!(),
-            " FROM tasks INDEXED BY tasks_deadline
-             WHERE deadline_ms IS NOT NULL AND deadline_ms <= ?1 ORDER BY deadline_ms"
-        );
-        let over = self.readable_tasks(sql, [now])?;
-        let next = self
-            .connection
-            .prepare_cached(
-                "SELECT min(deadline_ms) FROM tasks INDEXED BY tasks_deadline
-                 WHERE deadline_ms IS NOT NULL AND deadline_ms > ?1",
-            )?
-            .query_row([now], |row| row.get(0))?;
-        Ok((over, next))
-    }
-
-    /// Queued tasks with a deadline: the clocks that a starting dispatcher sets anew.
-    pub fn queued_with_deadline(&self) -> Result<Vec<Task>, Failure> {
-        let sql = concat!(
-            "SELECT ",
-            task_columns!(),
-            " FROM tasks INDEXED BY tasks_deadline
-             WHERE deadline_ms IS NOT NULL AND status = 'queued'"
-        );
-        self.readable_tasks(sql, [])
-    }
-
     /// All steps of a workflow, in the order they were made.
     pub fn steps(&self, workflow: &WorkflowId) -> Result<Vec<Task>, Failure> {
         let sql = concat!("SELECT ", task_columns!(), " FROM tasks WHERE workflow_id = ?1 ORDER BY seq");
@@ -322,58 +201,6 @@ impl View<'_> {
             .optional()?)
     }
 
-    /// What a task needs: all of it, settled or not.
-    pub fn predecessors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
-        self.neighbours(
-            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = on_seq
-             WHERE task_seq = ?1 ORDER BY on_seq",
-            seq,
-        )
-    }
-
-    /// What needs a task.
-    pub fn successors(&self, seq: i64) -> Result<Vec<Predecessor>, Failure> {
-        self.neighbours(
-            "SELECT tasks.seq, title, status, tasks.id FROM dependencies JOIN tasks ON tasks.seq = task_seq
-             WHERE on_seq = ?1 ORDER BY task_seq",
-            seq,
-        )
-    }
-
-    fn neighbours(&self, sql: &str, seq: i64) -> Result<Vec<Predecessor>, Failure> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_map([seq], |row| {
-            Ok(Predecessor {
-                id: TaskId(row.get(3)?),
-                seq: row.get(0)?,
-                title: row.get(1)?,
-                status: rows::word(row, 2, TaskStatus::parse)?,
-            })
-        })?;
-        Ok(found.collect::<Result<_, _>>()?)
-    }
-
-    /// The numbers of what a task needs.
-    pub fn needs(&self, seq: i64) -> Result<Vec<i64>, Failure> {
-        self.numbers("SELECT on_seq FROM dependencies WHERE task_seq = ?1", [seq])
-    }
-
-    /// The numbers of what needs a task.
-    pub fn needed_by(&self, seq: i64) -> Result<Vec<i64>, Failure> {
-        self.numbers("SELECT task_seq FROM dependencies WHERE on_seq = ?1 ORDER BY task_seq", [seq])
-    }
-
-    /// How many open predecessors a task has, counted.
-    pub fn count_open_predecessors(&self, seq: i64) -> Result<u32, Failure> {
-        Ok(self
-            .connection
-            .prepare_cached(
-                "SELECT count(*) FROM dependencies JOIN tasks ON tasks.seq = on_seq
-                 WHERE task_seq = ?1 AND status <> 'success'",
-            )?
-            .query_row([seq], |row| row.get(0))?)
-    }
-
     pub(super) fn numbers<P: rusqlite::Params>(&self, sql: &str, params: P) -> Result<Vec<i64>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map(params, |row| row.get(0))?;
@@ -381,7 +208,11 @@ impl View<'_> {
     }
 
     /// At most 500 at a time.
-    fn readable_tasks<P: rusqlite::Params>(&self, sql: &str, params: P) -> Result<Vec<Task>, Failure> {
+    pub(super) fn readable_tasks<P: rusqlite::Params>(
+        &self,
+        sql: &str,
+        params: P,
+    ) -> Result<Vec<Task>, Failure> {
         let mut statement = self.connection.prepare_cached(sql)?;
         Ok(rows::readable(statement.query(params)?, 500, rows::task, |_| true)?)
     }
@@ -392,17 +223,6 @@ impl View<'_> {
         Ok(found.collect::<Result<_, _>>()?)
     }
 }
-
-/// The claim's query. Its plan is asserted by a test: with a second index over the status SQLite would take
-/// that one and sort.
-pub(super) const NEXT_READY: &str = concat!(
-    "SELECT ",
-    task_columns!(),
-    " FROM tasks INDEXED BY tasks_ready
-     WHERE status = 'queued' AND dispatch = 'auto' AND open_predecessors = 0 AND held = 0
-       AND not_before_ms IS NULL AND archived_at_ms IS NULL AND lane = ?1
-     ORDER BY run_next DESC, priority, queued_at_ms, seq"
-);
 
 const COLUMNS: &str = "
   INSERT INTO tasks (seq, id, workflow_id, step_id, parent_task_id, board_id, title, description, status, priority,
@@ -556,39 +376,5 @@ impl Tx<'_> {
             ":started_at_ms": task.started_at_ms, ":finished_at_ms": task.finished_at_ms,
             ":archived_at_ms": task.archived_at_ms,
         })?)
-    }
-
-    /// Notes that `task` needs `on`; false where that was known.
-    pub fn add_dependency(&self, task: i64, on: i64) -> Result<bool, Failure> {
-        let sql = "INSERT INTO dependencies (task_seq, on_seq) VALUES (?1, ?2) ON CONFLICT DO NOTHING";
-        Ok(self.connection.prepare_cached(sql)?.execute([task, on])? == 1)
-    }
-
-    /// Forgets that `task` needs `on`; false where it did not.
-    pub fn remove_dependency(&self, task: i64, on: i64) -> Result<bool, Failure> {
-        let sql = "DELETE FROM dependencies WHERE task_seq = ?1 AND on_seq = ?2";
-        Ok(self.connection.prepare_cached(sql)?.execute([task, on])? == 1)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{Options, Store};
-    use super::NEXT_READY;
-    use crate::store::Failure;
-
-    #[test]
-    fn the_claim_walks_the_ready_index_and_sorts_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&folder.path().join("x.db"), Options::default()).unwrap();
-        let plan: Vec<String> = store
-            .read(|view| {
-                let mut statement = view.connection.prepare(&["EXPLAIN QUERY PLAN ", NEXT_READY].concat())?;
-                let rows = statement.query_map([""], |row| row.get(3))?;
-                Ok(rows.collect::<Result<_, rusqlite::Error>>()?)
-            })
-            .map_err(|e: Failure| e.to_string())
-            .unwrap();
-        assert_eq!(plan, ["SEARCH tasks USING INDEX tasks_ready (lane=?)"]);
     }
 }
