@@ -4,18 +4,20 @@
 mod attach;
 mod decide;
 mod lease;
+mod short;
 mod watch;
 
 use std::collections::{HashMap, HashSet};
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use self::lease::Lease;
+use self::short::ShortWay;
 use self::watch::Reconciler;
 pub use self::watch::WAL_LIMIT;
 use super::core::{Effect, Input};
@@ -64,6 +66,7 @@ impl Default for DispatchOptions {
 enum Message {
     Report { run: RunId, epoch: i64, report: Report },
     Recovered { run: RunId, recovery: Recovery },
+    Effect(Effect),
     Look,
     Drain,
     Stop,
@@ -124,6 +127,7 @@ impl Dispatcher {
             failed_at: None,
             missed_look: false,
             superseded: false,
+            short: None,
         };
         let thread = std::thread::Builder::new()
             .name("andon-dispatcher".to_owned())
@@ -218,12 +222,25 @@ struct Shell {
     missed_look: bool,
     /// Another dispatcher has begun since.
     superseded: bool,
+    /// Starts runs, and settles them in the usual case; there while it dispatches.
+    short: Option<Arc<ShortWay>>,
 }
 
 impl Shell {
     fn dispatch(&mut self, runtime: &tokio::runtime::Runtime) {
         let _context = runtime.enter();
         self.listen(runtime);
+        self.short = Some(Arc::new(ShortWay {
+            engine: self.engine.clone(),
+            executors: self.executors.clone(),
+            dispatcher: self.id.clone(),
+            slots: self.options.parallel,
+            only: self.options.only_workflow.clone(),
+            live: self.live.clone(),
+            send: Mutex::new(self.send.clone()),
+            runtime: runtime.handle().clone(),
+            open: AtomicBool::new(false),
+        }));
         let lease = Lease::start(&self.engine, &self.id, &self.live, self.options.renew_ms);
         let begin = Input::Begin {
             dispatcher: self.id.clone(),
@@ -239,6 +256,7 @@ impl Shell {
             let mut messages: Vec<Message> = first.into_iter().collect();
             messages.extend(self.receive.try_iter().take(1_000));
             if messages.iter().any(|message| matches!(message, Message::Die)) {
+                self.close_short_way();
                 return;
             }
             if !messages.is_empty() {
@@ -247,6 +265,7 @@ impl Shell {
             self.turn(messages);
             self.reconcile();
         }
+        self.close_short_way();
         drop(lease);
         let id = self.id.clone();
         let now = self.engine.now();
@@ -324,6 +343,7 @@ impl Shell {
                     self.recovering.remove(&run);
                     inputs.push(Input::Recovered { run, recovery });
                 }
+                Message::Effect(effect) => self.carry_out(effect),
                 Message::Look => asked = true,
                 Message::Die => {}
                 Message::Drain => {
@@ -351,11 +371,33 @@ impl Shell {
         } else if asked || !inputs.is_empty() {
             self.commit(inputs, asked);
         }
+        self.open_short_way();
+    }
+
+    /// The short way is open while all is as usual.
+    fn open_short_way(&self) {
+        if let Some(short) = &self.short {
+            let unusual = self.draining
+                || self.superseded
+                || self.careful.is_some()
+                || self.failed_at.is_some()
+                || !self.again.is_empty();
+            short.open.store(!unusual, Ordering::Release);
+        }
+    }
+
+    /// From here on every report goes through this thread, or nowhere once it has ended.
+    fn close_short_way(&self) {
+        if let Some(short) = &self.short {
+            short.open.store(false, Ordering::Release);
+        }
     }
 
     fn drain(&mut self) {
         if !self.draining {
             self.draining = true;
+            // What is on the short way already is decided before the write below comes back.
+            self.open_short_way();
             self.engine.inner.dispatching.store(2, Ordering::Relaxed);
             let id = self.id.clone();
             let told = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, None));
@@ -435,14 +477,8 @@ impl Shell {
     }
 
     fn start_run(&mut self, spec: RunSpec) {
-        let run = spec.run.clone();
-        let send = Mutex::new(self.send.clone());
-        let tell = move |run: RunId, epoch: i64, report: Report| {
-            // Where the dispatcher has ended, the next one finds the run again.
-            let _ = lock(&send).send(Message::Report { run, epoch, report });
-        };
-        let reporter = Reporter::new(run.clone(), spec.epoch, Arc::new(tell));
-        let started = self.executors.start(spec, reporter.clone());
-        lock(&self.live).insert(run, Live { run: started, reporter });
+        if let Some(short) = &self.short {
+            short.start(spec);
+        }
     }
 }

@@ -172,6 +172,30 @@ impl Store {
         answer.map_err(|failure| failure.at(&self.inner.path))
     }
 
+    /// As [`Store::write_quietly`], without waiting: `then` is told on the writer's own thread, once the commit's
+    /// fate is known. It must not block, and not write by waiting for the writer.
+    pub fn write_then<R: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
+        then: impl FnOnce(Result<R, Failure>) + Send + 'static,
+    ) {
+        let then = Arc::new(Mutex::new(Some(then)));
+        let told = then.clone();
+        let answer = move |result| {
+            if let Some(then) = lock(&told).take() {
+                // A fault in what comes after must not end the writer.
+                if std::panic::catch_unwind(AssertUnwindSafe(|| then(result))).is_err() {
+                    tracing::error!("what was to follow a commit ended in a fault of the program");
+                }
+            }
+        };
+        if let Err(error) = self.hand_in(Manner::Quiet, work, answer)
+            && let Some(then) = lock(&then).take()
+        {
+            then(Err(error.into()));
+        }
+    }
+
     /// Hands `work` to the writer; the answer comes through the channel.
     fn enqueue<R: Send + 'static>(
         &self,
@@ -179,6 +203,19 @@ impl Store {
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
     ) -> Result<Receiver<Result<R, Failure>>, StoreError> {
         let (answer, answered) = sync_channel::<Result<R, Failure>>(1);
+        self.hand_in(manner, work, move |told| {
+            // Whoever asked has gone; what was committed stays committed.
+            let _ = answer.send(told);
+        })?;
+        Ok(answered)
+    }
+
+    fn hand_in<R: Send + 'static>(
+        &self,
+        manner: Manner,
+        work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
+        answer: impl FnOnce(Result<R, Failure>) + Send + 'static,
+    ) -> Result<(), StoreError> {
         let work = Box::new(move |tx: Result<&Tx<'_>, StoreError>| {
             let done = match tx {
                 // A fault in one command must not end the writer of all, nor the commands beside it.
@@ -200,13 +237,11 @@ impl Store {
                         (Ok(_), Err(error)) => Err(Failure::Store(error)),
                         (Err(failure), _) => Err(failure),
                     };
-                    // Whoever asked has gone; what was committed stays committed.
-                    let _ = answer.send(told);
+                    answer(told);
                 }),
             }
         });
-        self.queue()?.send(Job { work, manner }).map_err(|_| StoreError::Closed)?;
-        Ok(answered)
+        self.queue()?.send(Job { work, manner }).map_err(|_| StoreError::Closed)
     }
 
     fn queue(&self) -> Result<Sender<Job>, StoreError> {

@@ -1,0 +1,101 @@
+//! The short way: in the usual case the end of a run is decided together with the next claim on the writer's own
+//! thread, and the next run is started from there. It saves two changes of thread between the end of one command
+//! and the start of the next. Whatever is not usual goes the long way, through the dispatcher's thread.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+
+use super::{Live, Message, lock};
+use crate::domain::{RunId, WorkflowId};
+use crate::engine::core::{Effect, Input};
+use crate::engine::executor::{Executors, Report, Reporter, RunSpec};
+use crate::engine::handle::Engine;
+use crate::store::fault;
+
+/// Starts runs, and hears their reports.
+pub(super) struct ShortWay {
+    pub engine: Engine,
+    pub executors: Arc<dyn Executors>,
+    pub dispatcher: String,
+    pub slots: u32,
+    pub only: Option<WorkflowId>,
+    pub live: Arc<Mutex<HashMap<RunId, Live>>>,
+    pub send: Mutex<Sender<Message>>,
+    pub runtime: tokio::runtime::Handle,
+    /// Whether things are as usual: nothing failed, nothing is draining, this dispatcher is the last that began.
+    pub open: AtomicBool,
+}
+
+impl ShortWay {
+    /// Starts a run. Its reports come back here.
+    pub(super) fn start(self: &Arc<Self>, spec: RunSpec) {
+        let run = spec.run.clone();
+        let way = self.clone();
+        let tell = move |run: RunId, epoch: i64, report: Report| way.told(run, epoch, report);
+        let reporter = Reporter::new(run.clone(), spec.epoch, Arc::new(tell));
+        let _context = self.runtime.enter();
+        // Held until the run is known as live: its end may be told before `start` returns.
+        let mut live = lock(&self.live);
+        let started = self.executors.start(spec, reporter.clone());
+        live.insert(run, Live { run: started, reporter });
+    }
+
+    fn told(self: &Arc<Self>, run: RunId, epoch: i64, report: Report) {
+        match matches!(report, Report::Ended(_)) && self.open.load(Ordering::Acquire) {
+            true => self.settle(run, epoch, report),
+            false => self.pass_on(Message::Report { run, epoch, report }),
+        }
+    }
+
+    /// Decides the end of a run and the next claims. What fails is told to the dispatcher's thread, which tries
+    /// again.
+    fn settle(self: &Arc<Self>, run: RunId, epoch: i64, report: Report) {
+        let (way, after) = (self.clone(), self.clone());
+        let input = Input::Report { run: run.clone(), epoch, report: report.clone() };
+        let work = move |tx: &crate::store::Tx<'_>| {
+            let core = &way.engine.inner.core;
+            let mut effects = core.handle(tx, input)?.effects;
+            effects.extend(core.handle(tx, way.look())?.effects);
+            Ok(effects)
+        };
+        self.engine.inner.store.write_then(work, move |written| match written {
+            Ok(effects) => {
+                lock(&after.live).remove(&run);
+                for effect in effects {
+                    after.carry_out(effect);
+                }
+            }
+            Err(_) => after.pass_on(Message::Report { run, epoch, report }),
+        });
+    }
+
+    /// Only for what can be claimed; nothing, where things stopped being usual meanwhile.
+    fn look(&self) -> Input {
+        Input::Look {
+            dispatcher: self.dispatcher.clone(),
+            slots: if self.open.load(Ordering::Acquire) { self.slots } else { 0 },
+            agents: self.executors.agents(),
+            only: self.only.clone(),
+            all: false,
+            careful: false,
+        }
+    }
+
+    fn carry_out(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::Start(spec) => {
+                fault::point("effect.start");
+                self.start(*spec);
+                fault::point("effect.started");
+            }
+            other => self.pass_on(Message::Effect(other)),
+        }
+    }
+
+    fn pass_on(&self, message: Message) {
+        // Where the dispatcher has ended, the next one finds the run again.
+        let _ = lock(&self.send).send(message);
+    }
+}
