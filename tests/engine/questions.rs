@@ -219,3 +219,22 @@ fn a_result_of_an_earlier_run_is_kept_as_an_event_and_changes_nothing() {
     assert!(kinds.iter().any(|e| e.kind.as_str() == "late_result"));
     asking.end();
 }
+
+#[test]
+fn an_end_never_overtakes_the_question_that_was_told_before_it() {
+    for _ in 0..20 {
+        let asking = running();
+        asking.player.say(&asking.spec, Report::Asked { question: "which?".into(), options: vec![] });
+        asking.player.say(
+            &asking.spec,
+            Report::Ended(Ending { outcome: andon::domain::RunOutcome::Parked, ..Ending::success("") }),
+        );
+        let blocked = asking.house.until(&asking.task, TaskStatus::Blocked);
+        assert_eq!(blocked.blocked_reason, "which?");
+        asking.house.wait("the run is parked", || {
+            asking.house.engine.task_view(&id(&asking.task)).unwrap().runs[0].ended_at_ms.is_some()
+        });
+        assert_eq!(asking.house.engine.questions(None).unwrap().len(), 1);
+        asking.end();
+    }
+}

@@ -33,7 +33,12 @@ impl ShortWay {
     pub(super) fn start(self: &Arc<Self>, spec: RunSpec) {
         let run = spec.run.clone();
         let way = self.clone();
-        let tell = move |run: RunId, epoch: i64, report: Report| way.told(run, epoch, report);
+        // Whoever has said anything before goes the long way to its end: nothing overtakes what was said earlier.
+        let spoke = AtomicBool::new(false);
+        let tell = move |run: RunId, epoch: i64, report: Report| {
+            let first = !spoke.swap(true, Ordering::AcqRel);
+            way.told(run, epoch, report, first);
+        };
         let reporter = Reporter::new(run.clone(), spec.epoch, Arc::new(tell));
         let _context = self.runtime.enter();
         // Held until the run is known as live: its end may be told before `start` returns.
@@ -42,8 +47,8 @@ impl ShortWay {
         live.insert(run, Live { run: started, reporter });
     }
 
-    fn told(self: &Arc<Self>, run: RunId, epoch: i64, report: Report) {
-        match matches!(report, Report::Ended(_)) && self.open.load(Ordering::Acquire) {
+    fn told(self: &Arc<Self>, run: RunId, epoch: i64, report: Report, first: bool) {
+        match first && matches!(report, Report::Ended(_)) && self.open.load(Ordering::Acquire) {
             true => self.settle(run, epoch, report),
             false => self.pass_on(Message::Report { run, epoch, report }),
         }
