@@ -303,3 +303,37 @@ fn ten_thousand_steps_are_made_and_queued_with_linear_cost() {
     assert!(begun.elapsed() < std::time::Duration::from_secs(20), "{:?}", begun.elapsed());
     assert_eq!(house.engine.board("default", false).unwrap().cards.len(), 10_000);
 }
+
+#[test]
+fn a_graph_that_went_bad_in_the_file_is_refused_at_start_too() {
+    let step = |id: &str, needs: &[&str]| {
+        json!({ "id": id, "name": id, "tool_name": "exec", "tool_params": { "command": "true" },
+            "depends_on": needs, "timeout_seconds": 300, "priority": 5 })
+    };
+    let bad = [
+        (json!([]), "at least one step"),
+        (json!([step("a", &[]), step("a", &[])]), "ids must differ"),
+        (json!([step("a", &["nope"])]), "there is no step `nope`"),
+        (json!([step("a", &["b"]), step("b", &["a"])]), "a cycle: "),
+    ];
+    for (steps, words) in bad {
+        let house = House::new();
+        let definition = Box::new(define(chain()));
+        house.run(Command::CreateWorkflow { definition, board: None, cwd: None, start: false }).unwrap();
+        let stored = json!({ "name": "release", "board": null, "steps": steps }).to_string();
+        let connection = rusqlite::Connection::open(house.path()).unwrap();
+        connection.execute("UPDATE workflows SET definition = ?1", [stored]).unwrap();
+        let refused = house.run(Command::StartWorkflow { workflow: "release".into() }).unwrap_err();
+        assert_eq!(refused.code, "invalid_workflow");
+        assert!(refused.message.contains(words), "{refused}");
+        assert!(
+            house
+                .engine
+                .list(&Default::default())
+                .unwrap()
+                .items
+                .iter()
+                .all(|t| t.status == TaskStatus::Pending)
+        );
+    }
+}
