@@ -1,6 +1,7 @@
 //! The bell: after a commit a writer rings a Unix datagram socket of each process that listens. It is a hint,
 //! never the truth; an idle look at `PRAGMA data_version` twice a second is the safety net.
 
+use std::ffi::OsString;
 use std::fs::{DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
@@ -8,13 +9,16 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 
 use super::open::{beside, reader};
 
 /// How often the safety net looks.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// Longer than the step of any clock that folders with sockets in them are dated by.
+const COARSE: Duration = Duration::from_millis(1_100);
 
 /// Tells of changes, by this process or another.
 pub struct Bell {
@@ -31,6 +35,7 @@ pub(super) struct Ringer {
     /// As `changes`, without what this process's own dispatcher wrote.
     others: Arc<watch::Sender<u64>>,
     socket: Arc<Mutex<Option<UnixDatagram>>>,
+    neighbours: Arc<Mutex<Neighbours>>,
     own: Arc<OnceLock<String>>,
 }
 
@@ -41,6 +46,7 @@ impl Bell {
             changes: Arc::new(watch::Sender::new(0)),
             others: Arc::new(watch::Sender::new(0)),
             socket: Arc::default(),
+            neighbours: Arc::default(),
             own: Arc::default(),
         };
         Bell { path: path.to_owned(), ringer, listening: OnceLock::new() }
@@ -105,18 +111,17 @@ impl Ringer {
         if told {
             self.others.send_modify(|n| *n += 1);
         }
-        let Ok(folder) = File::open(&self.folder) else { return };
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
-        for entry in entries.flatten() {
-            let name = entry.file_name();
-            if self.own.get().is_some_and(|own| name.to_str() == Some(own)) {
-                continue;
-            }
-            let target = through(&folder, Path::new(&name));
+        let mut others = self.neighbours.lock().unwrap_or_else(PoisonError::into_inner);
+        if !others.are_current(&self.folder) {
+            *others = Neighbours::listed(&self.folder, self.own.get());
+        }
+        let (Some(folder), false) = (&others.folder, others.names.is_empty()) else { return };
+        for name in &others.names {
+            let target = through(folder, Path::new(name));
             if self.send(&target).is_err_and(|kind| kind == ErrorKind::ConnectionRefused) {
                 // Its process has gone; a socket that nobody is bound to can be swept by anybody. Another may
                 // have swept it first, or it can't be swept: the next ring tries again.
-                let _ = std::fs::remove_file(entry.path());
+                let _ = std::fs::remove_file(self.folder.join(name));
             }
         }
     }
@@ -134,6 +139,45 @@ impl Ringer {
             None => Ok(()),
         }
     }
+}
+
+/// The sockets of the other processes, and since when they were these.
+#[derive(Default)]
+struct Neighbours {
+    folder: Option<File>,
+    names: Vec<OsString>,
+    modified: Option<SystemTime>,
+    listed: Option<SystemTime>,
+}
+
+impl Neighbours {
+    fn listed(path: &Path, own: Option<&String>) -> Neighbours {
+        // The times first: what comes after is listed again.
+        let (listed, modified) = (SystemTime::now(), modified(path));
+        let names = std::fs::read_dir(path).map(|entries| {
+            let names = entries.flatten().map(|entry| entry.file_name());
+            names.filter(|name| own.is_none_or(|own| name.to_str() != Some(own))).collect()
+        });
+        Neighbours {
+            folder: File::open(path).ok(),
+            names: names.unwrap_or_default(),
+            modified,
+            listed: Some(listed),
+        }
+    }
+
+    /// Whether nobody came or went since they were listed. The clock of a folder is coarse: what was changed just
+    /// before it was listed may change again without a trace.
+    fn are_current(&self, path: &Path) -> bool {
+        let settled = |(listed, modified): (SystemTime, SystemTime)| {
+            listed.duration_since(modified).is_ok_and(|age| age > COARSE)
+        };
+        self.listed.zip(self.modified).is_some_and(settled) && modified(path) == self.modified
+    }
+}
+
+fn modified(path: &Path) -> Option<SystemTime> {
+    std::fs::metadata(path).and_then(|found| found.modified()).ok()
 }
 
 /// A socket's path may be longer than the 107 bytes that the system takes: on Linux it is named through its

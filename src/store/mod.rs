@@ -1,6 +1,6 @@
-//! The only SQL. A [`Store`] is one database file: one writer thread that commits groups of commands, read-only
+//! The only SQL. A [`Store`] is one database file: one connection that commits groups of commands, read-only
 //! connections for whoever looks, and a bell that tells other processes. What a row means is decided in
-//! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`], then [`tasks`].
+//! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`] and [`pen`], then [`tasks`].
 
 mod bell;
 mod boards;
@@ -12,6 +12,7 @@ pub(crate) mod fault;
 mod findings;
 mod health;
 mod open;
+mod pen;
 mod purge;
 mod queue;
 mod rows;

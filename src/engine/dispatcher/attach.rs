@@ -63,7 +63,9 @@ impl Shell {
 
     fn serve(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
+            // One: two would share each end and start between them, at a fifth of the rate. Whatever may take long
+            // (tools, waiting for another process to write) has threads of its own.
+            .worker_threads(1)
             .thread_name("andon-run")
             .enable_all()
             .build();

@@ -48,7 +48,9 @@ impl ShortWay {
     }
 
     fn told(self: &Arc<Self>, run: RunId, epoch: i64, report: Report, first: bool) {
-        match first && matches!(report, Report::Ended(_)) && self.open.load(Ordering::Acquire) {
+        // One that ends while it is being started is passed on: the way below needs to know all that live.
+        let usual = || self.open.load(Ordering::Acquire) && self.live.try_lock().is_ok();
+        match first && matches!(report, Report::Ended(_)) && usual() {
             true => self.settle(run, epoch, report),
             false => self.pass_on(Message::Report { run, epoch, report }),
         }
