@@ -59,6 +59,8 @@ pub fn drained_in(scratch: &Scratch, n: usize, argv: &[&str]) -> (Duration, f64)
 /// Waits until nothing is queued or running. It looks seldom: looking takes the processor from what is measured.
 pub fn until_idle(engine: &Engine) {
     let filter = TaskFilter {
+        // One board: its open cards are read in order, where those of all boards are sorted at each look.
+        board: Some("default".to_owned()),
         statuses: vec![TaskStatus::Queued, TaskStatus::Running],
         limit: 1,
         ..TaskFilter::default()

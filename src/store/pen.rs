@@ -60,6 +60,8 @@ struct Pen {
     /// The jobs that the thread has not taken yet. Nobody else takes the pen while there are any, so that they are
     /// committed together.
     queued: AtomicUsize,
+    /// What threads have brought that will write it themselves.
+    brought: Mutex<Vec<Job>>,
 }
 
 /// Work as the writer takes it, which answers through `answer`.
@@ -103,25 +105,45 @@ impl Writing {
         options: Options,
     ) -> std::io::Result<Self> {
         let writer = Writer { connection, turnstile, bell, options };
-        let pen = Arc::new(Pen { writer: Mutex::new(writer), queued: AtomicUsize::new(0) });
+        let pen = Arc::new(Pen {
+            writer: Mutex::new(writer),
+            queued: AtomicUsize::new(0),
+            brought: Mutex::default(),
+        });
         let (queue, jobs) = channel();
         let held = pen.clone();
         std::thread::Builder::new().name("andon-writer".to_owned()).spawn(move || held.write_all(&jobs))?;
         Ok(Self { queue, pen })
     }
 
-    /// Writes a job here and now where the pen lies idle, else hands it in.
-    pub fn write(&self, job: Job) -> Result<(), StoreError> {
-        let Some(mut writer) = self.pen.idle() else { return self.hand_in(job) };
-        let told = writer.commit(vec![job], Ok(true));
-        drop(writer);
-        told.answer();
-        Ok(())
+    /// Keeps a job until [`Writing::write_brought`]. True for the first one: whoever brings it sees to that call.
+    pub fn bring(&self, job: Job) -> bool {
+        let mut brought = lock(&self.pen.brought);
+        brought.push(job);
+        brought.len() == 1
     }
 
-    pub fn hand_in(&self, job: Job) -> Result<(), StoreError> {
+    /// Writes what was brought in one transaction, here and now where the pen lies idle; else hands it in.
+    pub fn write_brought(&self) {
+        let mut group = std::mem::take(&mut *lock(&self.pen.brought));
+        // What is more than a group is the thread's to divide.
+        for job in group.drain(GROUP_LIMIT.min(group.len())..) {
+            self.hand_in(job);
+        }
+        let written = match self.pen.idle() {
+            Some(mut writer) => writer.commit(group, Ok(true)),
+            None => return group.into_iter().for_each(|job| self.hand_in(job)),
+        };
+        written.answer();
+    }
+
+    /// Gives a job to the thread. One that it can't take any more is told so.
+    pub fn hand_in(&self, job: Job) {
         self.pen.queued.fetch_add(1, Ordering::AcqRel);
-        self.queue.send(job).map_err(|_| StoreError::Closed)
+        if let Err(refused) = self.queue.send(job) {
+            let told = (refused.0.work)(Err(StoreError::Closed));
+            (told.answer)(Err(StoreError::Closed));
+        }
     }
 }
 

@@ -140,32 +140,35 @@ impl Store {
         answer.map_err(|failure| failure.at(&self.inner.path))
     }
 
-    /// As [`Store::write_quietly`], for a thread that may wait for a commit and no longer: written here and now where
-    /// nobody else is writing, else handed to the writer. `then` is told once the commit's fate is known, here or on
-    /// the writer's own thread. It must not block, and not wait for anything that is to be written.
-    pub fn write_then<R: Send + 'static>(
+    /// As [`Store::write_quietly`], for a thread that goes on until it calls [`Store::write_brought`], and may wait for a
+    /// commit then and no longer. True where nothing else was brought before: whoever is told that sees to the call.
+    /// `then` is told once the commit's fate is known, by the thread that wrote it. It must not block, and not wait
+    /// for anything that is to be written.
+    pub fn bring<R: Send + 'static>(
         &self,
         work: impl FnOnce(&Tx<'_>) -> Result<R, Failure> + Send + 'static,
         then: impl FnOnce(Result<R, Failure>) + Send + 'static,
-    ) {
-        let then = Arc::new(Mutex::new(Some(then)));
-        let told = then.clone();
-        let answer = move |result| {
-            let then = lock(&told).take();
-            if let Some(then) = then {
-                // A fault in what comes after must not end the writer.
-                if std::panic::catch_unwind(AssertUnwindSafe(|| then(result))).is_err() {
-                    tracing::error!("what was to follow a commit ended in a fault of the program");
-                }
+    ) -> bool {
+        let then = move |result| {
+            // A fault in what comes after must not end the writer.
+            if std::panic::catch_unwind(AssertUnwindSafe(|| then(result))).is_err() {
+                tracing::error!("what was to follow a commit ended in a fault of the program");
             }
         };
-        let job = Job { work: boxed(work, answer), manner: Manner::Quiet };
-        let done = self.writing().and_then(|writing| writing.write(job));
-        if let Err(error) = done {
-            let then = lock(&then).take();
-            if let Some(then) = then {
+        match self.writing() {
+            Ok(writing) => writing.bring(Job { work: boxed(work, then), manner: Manner::Quiet }),
+            Err(error) => {
                 then(Err(error.into()));
+                false
             }
+        }
+    }
+
+    /// Writes all that was brought, in one transaction: here where nobody else is writing, else by the writer's
+    /// thread.
+    pub fn write_brought(&self) {
+        if let Ok(writing) = self.writing() {
+            writing.write_brought();
         }
     }
 
@@ -180,7 +183,7 @@ impl Store {
             // Whoever asked has gone; what was committed stays committed.
             let _ = answer.send(told);
         });
-        self.writing()?.hand_in(Job { work, manner })?;
+        self.writing()?.hand_in(Job { work, manner });
         Ok(answered)
     }
 

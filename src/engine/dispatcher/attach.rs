@@ -63,9 +63,7 @@ impl Shell {
 
     fn serve(&mut self) {
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            // One: two would share each end and start between them, at a fifth of the rate. Whatever may take long
-            // (tools, waiting for another process to write) has threads of its own.
-            .worker_threads(1)
+            .worker_threads(threads_for(self.options.parallel))
             .thread_name("andon-run")
             .enable_all()
             .build();
@@ -83,4 +81,12 @@ impl Shell {
             }
         }
     }
+}
+
+/// How many threads carry the runs. For few slots one: two would share each end and start between them, which costs a
+/// change of thread each time, a tenth of the rate at which tiny commands are drained. From three slots on one thread
+/// would have too much to do; more than two never helped. Whatever may take long (tools, waiting for another process to
+/// write) has threads of its own.
+fn threads_for(slots: u32) -> usize {
+    if slots > 2 { 2 } else { 1 }
 }

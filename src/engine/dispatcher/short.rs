@@ -1,6 +1,7 @@
-//! The short way: in the usual case the end of a run is decided together with the next claim on the writer's own
-//! thread, and the next run is started from there. It saves two changes of thread between the end of one command
-//! and the start of the next. Whatever is not usual goes the long way, through the dispatcher's thread.
+//! The short way: in the usual case the end of a run is decided together with the next claim by the thread of runs
+//! itself, with all that ended in the same moment, and the next runs are started from there. It saves the changes of
+//! thread between the end of one command and the start of the next. Whatever is not usual goes the long way, through
+//! the dispatcher's thread.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,7 +68,7 @@ impl ShortWay {
             effects.extend(core.handle(tx, way.look())?.effects);
             Ok(effects)
         };
-        self.engine.inner.store.write_then(work, move |written| match written {
+        let first = self.engine.inner.store.bring(work, move |written| match written {
             Ok(effects) => {
                 lock(&after.live).remove(&run);
                 for effect in effects {
@@ -76,6 +77,14 @@ impl ShortWay {
             }
             Err(_) => after.pass_on(Message::Report { run, epoch, report }),
         });
+        if first {
+            let store = self.engine.inner.store.clone();
+            self.runtime.spawn(async move {
+                // Once around: whatever else has ended by now goes into the same transaction.
+                tokio::task::yield_now().await;
+                store.write_brought();
+            });
+        }
     }
 
     /// Only for what can be claimed; nothing, where things stopped being usual meanwhile.
