@@ -17,6 +17,7 @@ const APPLICATION_ID: i64 = 0x416e_646e;
 const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0001_first.sql"),
     include_str!("../../assets/migrations/0002_purge.sql"),
+    include_str!("../../assets/migrations/0003_definitions.sql"),
 ];
 
 /// The newest schema that this program knows.

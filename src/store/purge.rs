@@ -285,6 +285,9 @@ impl Tx<'_> {
                    AND seq < (SELECT max(seq) FROM events)",
             )?
             .execute(params![id.as_str()])?;
+        self.connection
+            .prepare_cached("DELETE FROM definitions WHERE workflow_id = ?1")?
+            .execute([id.as_str()])?;
         removed.workflows +=
             self.connection.prepare_cached("DELETE FROM workflows WHERE id = ?1")?.execute([id.as_str()])?;
         Ok(())

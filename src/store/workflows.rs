@@ -1,4 +1,4 @@
-//! Workflows. The definition lies in a column of its own, which no step's settling touches.
+//! Workflows. The definition lies in a table of its own, since no step's settling touches it.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -44,7 +44,7 @@ impl View<'_> {
 
     /// What a workflow was made from.
     pub fn definition(&self, id: &WorkflowId) -> Result<WorkflowDefinition, Failure> {
-        let sql = "SELECT definition FROM workflows WHERE id = ?1";
+        let sql = "SELECT definition FROM definitions WHERE workflow_id = ?1";
         let found = self.connection.prepare_cached(sql)?.query_row([id.as_str()], |row| rows::json(row, 0));
         found.optional()?.ok_or_else(|| Refusal::not_found("workflow", id.as_str()).into())
     }
@@ -108,8 +108,8 @@ impl Tx<'_> {
         self.connection
             .prepare_cached(
                 "INSERT INTO workflows (id, name, board_id, status, started, paused, cancel_requested, counts,
-                   definition, version, rerun_of, created_at_ms, updated_at_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?12)",
+                   version, rerun_of, created_at_ms, updated_at_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?11)",
             )?
             .execute(params![
                 workflow.id.as_str(),
@@ -120,11 +120,13 @@ impl Tx<'_> {
                 workflow.paused,
                 workflow.cancel_requested,
                 to_json(&workflow.counts)?,
-                to_json(definition)?,
                 workflow.version,
                 workflow.rerun_of.as_ref().map(WorkflowId::as_str),
                 workflow.created_at_ms,
             ])?;
+        self.connection
+            .prepare_cached("INSERT INTO definitions (workflow_id, definition) VALUES (?1, ?2)")?
+            .execute(params![workflow.id.as_str(), to_json(definition)?])?;
         Ok(())
     }
 

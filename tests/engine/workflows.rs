@@ -322,7 +322,7 @@ fn a_graph_that_went_bad_in_the_file_is_refused_at_start_too() {
         house.run(Command::CreateWorkflow { definition, board: None, cwd: None, start: false }).unwrap();
         let stored = json!({ "name": "release", "board": null, "steps": steps }).to_string();
         let connection = rusqlite::Connection::open(house.path()).unwrap();
-        connection.execute("UPDATE workflows SET definition = ?1", [stored]).unwrap();
+        connection.execute("UPDATE definitions SET definition = ?1", [stored]).unwrap();
         let refused = house.run(Command::StartWorkflow { workflow: "release".into() }).unwrap_err();
         assert_eq!(refused.code, "invalid_workflow");
         assert!(refused.message.contains(words), "{refused}");
