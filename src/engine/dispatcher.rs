@@ -68,6 +68,7 @@ enum Message {
     Recovered { run: RunId, recovery: Recovery },
     Effect(Effect),
     Look,
+    Damaged,
     Drain,
     Stop,
     StopNow,
@@ -127,6 +128,7 @@ impl Dispatcher {
             failed_at: None,
             missed_look: false,
             superseded: false,
+            halted: false,
             short: None,
         };
         let thread = std::thread::Builder::new()
@@ -222,6 +224,8 @@ struct Shell {
     missed_look: bool,
     /// Another dispatcher has begun since.
     superseded: bool,
+    /// The database is damaged: nothing is started any more.
+    halted: bool,
     /// Starts runs, and settles them in the usual case; there while it dispatches.
     short: Option<Arc<ShortWay>>,
 }
@@ -267,6 +271,10 @@ impl Shell {
         }
         self.close_short_way();
         drop(lease);
+        if self.halted {
+            // Its end stays unrecorded, so that whoever comes next checks the database again.
+            return;
+        }
         let id = self.id.clone();
         let now = self.engine.now();
         let ended = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, Some(now)));
@@ -346,6 +354,7 @@ impl Shell {
                 Message::Effect(effect) => self.carry_out(effect),
                 Message::Look => asked = true,
                 Message::Die => {}
+                Message::Damaged => self.halt(),
                 Message::Drain => {
                     self.drain();
                     asked = true;
@@ -379,6 +388,7 @@ impl Shell {
         if let Some(short) = &self.short {
             let unusual = self.draining
                 || self.superseded
+                || self.halted
                 || self.careful.is_some()
                 || self.failed_at.is_some()
                 || !self.again.is_empty();
@@ -404,6 +414,18 @@ impl Shell {
             if let Err(error) = told {
                 tracing::warn!(%error, "draining was not recorded");
             }
+        }
+    }
+
+    /// What is written into a damaged database may be lost, or damage more: what runs may end, and nothing is
+    /// started. It keeps its place, since another dispatcher would only go on where this one stopped.
+    fn halt(&mut self) {
+        self.halted = true;
+        self.open_short_way();
+        let id = self.id.clone();
+        let told = self.engine.inner.store.write(move |tx| tx.halt_dispatcher(&id));
+        if let Err(error) = told {
+            tracing::warn!(%error, "that nothing is started any more was not recorded");
         }
     }
 

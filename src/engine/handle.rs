@@ -152,6 +152,7 @@ impl Engine {
                 closed: view.count_closed(board)?,
                 dispatcher,
                 slots_used: view.slots_used()?,
+                halted: dispatcher != DispatcherState::Nobody && view.dispatcher_is_halted()?,
                 slots_total: match dispatcher {
                     DispatcherState::Nobody => 0,
                     DispatcherState::Here | DispatcherState::Draining => here,
@@ -203,6 +204,7 @@ impl Engine {
             let known = &self.inner.core.policy().agents;
             let around = Surroundings {
                 dispatcher,
+                halted: view.dispatcher_is_halted()?,
                 slots_used: view.slots_used()?,
                 slots_total: match dispatcher {
                     DispatcherState::Elsewhere => view.dispatcher()?.map_or(0, |(_, slots, _)| slots),

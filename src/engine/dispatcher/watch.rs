@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Shell, lock};
+use super::{Message, Shell, lock};
 use crate::domain::RunId;
 use crate::engine::core::Input;
 use crate::engine::reconcile::look_for;
@@ -28,7 +28,7 @@ pub(super) struct Reconciler {
 impl Shell {
     /// Checks the database beside the work: on a thread and a connection of its own.
     pub(super) fn check(&self) {
-        let engine = self.engine.clone();
+        let (engine, send) = (self.engine.clone(), self.send.clone());
         let started = std::thread::Builder::new().name("andon-check".to_owned()).spawn(move || {
             let problems = match engine.inner.store.quick_check() {
                 Ok(problems) => problems,
@@ -38,7 +38,9 @@ impl Shell {
                 return tracing::info!("the dispatcher before ended without a word; the database is sound");
             }
             let database = engine.path().display();
-            tracing::error!(%database, ?problems, "the database is damaged; stop, and restore a backup to its place");
+            tracing::error!(%database, ?problems, "the database is damaged; nothing is started any more. End andon, put a backup in the database's place (`andon backup` makes them), and start it again");
+            // Where the dispatcher has ended, the next one checks again.
+            let _ = send.send(Message::Damaged);
             let core = engine.inner.core.clone();
             let told = engine.inner.store.write(move |tx| core.handle(tx, Input::Damaged { problems }));
             if let Err(error) = told {
