@@ -238,6 +238,26 @@ fn after_an_unclean_end_the_next_daemon_checks_the_database_and_starts_nothing_w
 }
 
 #[test]
+fn a_daemon_whose_database_is_taken_away_says_so_and_starts_nothing() {
+    let house = House::new();
+    let daemon = house.daemon(&[]);
+    house.done(&["add", "works", "--wait", "--", "true"]);
+    let away = house.path().join("away.db");
+    for end in ["", "-wal", "-shm"] {
+        let from =
+            house.path().join(format!("{}{end}", house.database().file_name().unwrap().to_str().unwrap()));
+        std::fs::rename(from, format!("{}{end}", away.display())).unwrap();
+    }
+    let halted = || {
+        let moved = Connection::open(&away).unwrap();
+        moved.query_row("SELECT max(draining) FROM dispatchers", [], |row| row.get::<_, i64>(0)).unwrap() == 2
+    };
+    until("it has noticed", halted);
+    let (_, log) = daemon.terminate();
+    assert!(log.contains("removed or replaced"), "{log}");
+}
+
+#[test]
 fn after_a_clean_end_the_database_is_not_checked() {
     let house = House::new();
     house.daemon(&[]).terminate();

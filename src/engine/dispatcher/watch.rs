@@ -60,6 +60,7 @@ impl Shell {
         }
         self.reconciler.looked = Some(Instant::now());
         self.watch_wal();
+        self.watch_file();
         let vouched = self.vouched();
         let window = self.reconciler.window.clone();
         let now = self.engine.now();
@@ -101,6 +102,16 @@ impl Shell {
             _ => None,
         }));
         known
+    }
+
+    /// A database that was removed or replaced under us: what is written now is found by nobody.
+    fn watch_file(&mut self) {
+        if self.halted || self.engine.inner.store.is_in_place() {
+            return;
+        }
+        let database = self.engine.path().display();
+        tracing::error!(%database, "the database was removed or replaced while andon was at work; nothing is started any more. End andon, put the file back, start it again");
+        self.halt();
     }
 
     fn watch_wal(&mut self) {
