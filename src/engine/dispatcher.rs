@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::attach::Place;
 use self::lease::Lease;
 use self::short::ShortWay;
 use self::watch::Reconciler;
@@ -129,6 +130,7 @@ impl Dispatcher {
             missed_look: false,
             superseded: false,
             halted: false,
+            place: Place::default(),
             short: None,
         };
         let thread = std::thread::Builder::new()
@@ -226,6 +228,8 @@ struct Shell {
     superseded: bool,
     /// The database is damaged: nothing is started any more.
     halted: bool,
+    /// Where its lock is.
+    place: Place,
     /// Starts runs, and settles them in the usual case; there while it dispatches.
     short: Option<Arc<ShortWay>>,
 }
@@ -243,6 +247,7 @@ impl Shell {
             live: self.live.clone(),
             send: Mutex::new(self.send.clone()),
             runtime: runtime.handle().clone(),
+            place: self.place.clone(),
             open: AtomicBool::new(false),
         }));
         let lease = Lease::start(&self.engine, &self.id, &self.live, self.options.renew_ms);
@@ -369,6 +374,9 @@ impl Shell {
                 }
             }
         }
+        if !self.place.is_held() {
+            self.stand_down();
+        }
         self.stop_due();
         asked |= std::mem::take(&mut self.missed_look);
         if asked {
@@ -429,12 +437,15 @@ impl Shell {
         }
     }
 
-    /// Another dispatcher has begun, and recovers what runs here: that is waited for, and nothing more is started.
+    /// Another dispatcher has begun or may begin, and recovers what runs here: that is waited for, and nothing more is
+    /// started.
     fn stand_down(&mut self) {
         if !self.superseded {
             self.superseded = true;
             self.engine.inner.dispatching.store(2, Ordering::Relaxed);
-            tracing::error!("another dispatcher has taken over although this one had the lock; standing by");
+            tracing::error!(
+                "another dispatcher has taken over, or may: the file of this one's lock was removed; standing by"
+            );
         }
     }
 
