@@ -238,6 +238,8 @@ impl Shell {
     fn dispatch(&mut self, runtime: &tokio::runtime::Runtime) {
         let _context = runtime.enter();
         self.listen(runtime);
+        // A dispatcher of this process that died may have left something; whoever recovers its runs knows better.
+        self.engine.inner.store.forget_brought();
         self.short = Some(Arc::new(ShortWay {
             engine: self.engine.clone(),
             executors: self.executors.clone(),

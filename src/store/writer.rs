@@ -174,6 +174,14 @@ impl Store {
         }
     }
 
+    /// Drops what was brought by a thread that ended before [`Store::write_brought`]: nothing of it happened, and nobody
+    /// is told.
+    pub fn forget_brought(&self) {
+        if let Ok(writing) = self.writing() {
+            writing.forget_brought();
+        }
+    }
+
     /// Writes all that was brought, in one transaction: here where nobody else is writing, else by the writer's
     /// thread.
     pub fn write_brought(&self) {
