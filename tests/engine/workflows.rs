@@ -233,7 +233,7 @@ fn concurrent_advances_and_ends_queue_each_step_once() {
                 let other = andon::engine::Engine::open(&flow.house.path()).unwrap();
                 while !stop.load(std::sync::atomic::Ordering::Relaxed) {
                     let workflow = flow.view().workflow.id.0.clone();
-                    let advance = Command::AdvanceWorkflow { workflow: workflow };
+                    let advance = Command::AdvanceWorkflow { workflow };
                     // A closed workflow has nothing to advance.
                     let _ = other.execute(advance, &andon::domain::Actor::operator("another"));
                 }
