@@ -1,3 +1,4 @@
+use super::clockwork::{Clockwork, HOUR};
 use super::fake::{House, Player, id, runnable};
 use andon::domain::approval::{ApprovalPolicy, Author, Call, Risk, Rule, Rules, Scope};
 use andon::domain::{
@@ -5,8 +6,8 @@ use andon::domain::{
     WaitState, Work, WorkflowDefinition, WorkflowStatus, lamp,
 };
 use andon::engine::{
-    AnswerText, ApprovalRef, Command, Dispatcher, Ending, Engine, NewTask, Options, Outcome, Policy,
-    QuestionRef, Report, RunSpec, TaskEdit,
+    AnswerText, ApprovalRef, Command, Dispatcher, Effect, Ending, Engine, Input, NewTask, Options, Outcome,
+    Policy, QuestionRef, Report, RunSpec, TaskEdit,
 };
 use serde_json::json;
 
@@ -450,4 +451,91 @@ fn a_policy_that_allows_or_denies_asks_nobody() {
     house.until(&task, TaskStatus::Success);
     player.succeed(&house.job("mine"), "done");
     end(dispatcher);
+}
+
+fn timed(clockwork: &Clockwork, seconds: u32) -> Task {
+    let new = NewTask { start: true, timeout_seconds: Some(seconds), ..runnable("Clean up") };
+    let command = Command::Create(Box::new(new));
+    let (made, _) = clockwork.handle(Input::Command { command, actor: agent() }).unwrap();
+    made.unwrap().task().unwrap().clone()
+}
+
+#[test]
+fn a_card_whose_time_is_up_while_it_waits_for_approval_fails_over_legal_steps_in_one_transaction() {
+    let clockwork = Clockwork::new();
+    let task = timed(&clockwork, 60);
+    assert!(clockwork.look(&[]).is_empty(), "nothing is started");
+    clockwork.pass(59_000);
+    clockwork.look(&[]);
+    assert_eq!(clockwork.now(&task).status, TaskStatus::Blocked);
+    clockwork.pass(2_000);
+    let before = clockwork.store.read(|view| view.last_event()).unwrap();
+    clockwork.look(&[]);
+    let failed = clockwork.now(&task);
+    assert_eq!(failed.status, TaskStatus::Failed);
+    assert_eq!(failed.error, "its 60 s were over while it waited for approval");
+    let events = clockwork.store.read(|view| view.events(before, Some(&task.id), 100)).unwrap();
+    let walked: Vec<_> =
+        events.iter().filter_map(|e| e.patch.get("status")?.as_str().map(str::to_owned)).collect();
+    assert_eq!(walked, ["running", "failed"]);
+    assert_eq!(clockwork.runs(&task).last().unwrap().outcome, Some(RunOutcome::Deadline));
+    let late = clockwork.run(Command::Allow { approval: of(&task), for_task: false }).unwrap_err();
+    assert_eq!(late.code, "approval_expired");
+    assert_eq!(clockwork.now(&task).status, TaskStatus::Failed);
+}
+
+#[test]
+fn the_clock_of_what_waits_for_approval_stands_still_while_nobody_dispatches() {
+    let mut clockwork = Clockwork::new();
+    let task = timed(&clockwork, 60);
+    clockwork.look(&[]);
+    clockwork.pass(8 * HOUR);
+    clockwork.begin("d_2");
+    clockwork.look(&[]);
+    assert_eq!(clockwork.now(&task).status, TaskStatus::Blocked, "the night did not count");
+    clockwork.run(Command::Allow { approval: of(&task), for_task: false }).unwrap();
+    let spec = clockwork.claim(&[]);
+    assert_eq!(spec.task, task.id);
+    assert!(
+        clockwork.now(&task).deadline_ms.unwrap() <= clockwork.time() + 60_000,
+        "the same attempt goes on"
+    );
+}
+
+#[test]
+fn a_live_run_whose_time_is_up_while_its_call_waits_is_stopped_and_fails() {
+    let clockwork = Clockwork::new();
+    let task = clockwork.add(NewTask { start: true, timeout_seconds: Some(60), ..runnable("Deploy") });
+    let spec = clockwork.claim(&[]);
+    let params = json!({ "command": "make deploy" }).as_object().unwrap().clone();
+    let call = Box::new(Call::of_tool("exec", Risk::Exec, &params, "/tmp"));
+    clockwork.run_in(&spec, Command::Permit { task: Some(id(&task)), call }).unwrap();
+    clockwork.pass(61_000);
+    let stops = clockwork.look(&[&spec]);
+    assert!(matches!(&stops[..], [Effect::Stop { run, .. }] if *run == spec.run), "{stops:?}");
+    clockwork.ends(&spec, Ending::failure("killed"));
+    let failed = clockwork.now(&task);
+    assert_eq!(
+        (failed.status, failed.error.as_str()),
+        (TaskStatus::Failed, "its 60 s were over while it waited for approval")
+    );
+    let late = clockwork.run(Command::Deny { approval: of(&task), reason: String::new() }).unwrap_err();
+    assert_eq!(late.code, "approval_expired");
+}
+
+#[test]
+fn a_thousand_cards_that_ask_hold_up_nothing_that_may_run() {
+    let clockwork = Clockwork::new();
+    let many =
+        (0..250).map(|n| NewTask { start: true, priority: Some(0), ..runnable(&format!("{n}")) }).collect();
+    clockwork.handle(Input::Command { command: Command::CreateMany(many), actor: agent() }).unwrap();
+    let mine = clockwork.add(NewTask { start: true, ..runnable("Mine") });
+    let started = (0..4).find_map(|_| {
+        clockwork.look(&[]).into_iter().find_map(|effect| match effect {
+            Effect::Start(spec) => Some(spec.task),
+            _ => None,
+        })
+    });
+    assert_eq!(started, Some(mine.id));
+    assert_eq!(clockwork.store.read(|view| view.open_approvals(None)).unwrap().len(), 250);
 }
