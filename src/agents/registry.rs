@@ -23,7 +23,7 @@ impl StepTools for RegistryTools {
     fn names(&self) -> Vec<String> {
         names()
             .iter()
-            .filter(|name| !["exec", "clarify"].contains(name))
+            .filter(|name| !["exec", "clarify", "todo"].contains(name))
             .map(|name| (*name).to_owned())
             .collect()
     }

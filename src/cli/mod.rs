@@ -41,6 +41,7 @@ mod several;
 mod show;
 mod signals;
 mod status;
+mod todo;
 mod tool;
 mod wait;
 mod watch;
@@ -121,6 +122,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Answer(args) => questions::answer(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
+        Verb::Todo(verb) => todo::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),

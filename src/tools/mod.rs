@@ -13,6 +13,7 @@ pub mod record;
 pub mod registry;
 pub mod shape;
 pub mod task;
+pub mod todo;
 pub mod workflow;
 
 use serde_json::{Map, Value};
@@ -26,9 +27,9 @@ pub use shape::{Risk, Shape};
 use folder::Folder;
 use params::Params;
 
-/// The names of all tools, which are those that a workflow's step may use.
+/// The names of all tools. A workflow's step may use every one but `todo`.
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow"]
+    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo"]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

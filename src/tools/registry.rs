@@ -6,15 +6,22 @@ use super::context::ToolContext;
 use super::error::ToolError;
 use super::params::Params;
 use super::shape::{Kind, Shape};
-use super::{clarify, exec, files, names, task, workflow};
+use super::{clarify, exec, files, names, task, todo, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
 use crate::domain::wait::check_question;
 
 /// All tools.
-const SHAPES: &[&Shape] =
-    &[&exec::EXEC, &files::READ, &files::WRITE, &clarify::CLARIFY, &task::TASK, &workflow::WORKFLOW];
+const SHAPES: &[&Shape] = &[
+    &exec::EXEC,
+    &files::READ,
+    &files::WRITE,
+    &clarify::CLARIFY,
+    &task::TASK,
+    &workflow::WORKFLOW,
+    &todo::TODO,
+];
 
 /// The tools, and what names their calls may use.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +42,11 @@ pub struct Answer {
 /// as right, whatever is wanted: what it will be is not known yet.
 pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
     let Ok(shape) = find(tool) else { return Vec::new() };
+    if shape.name == todo::TODO.name {
+        return vec![
+            "a todo is for thinking and can't be a step; use the tool `task`, or another".to_owned(),
+        ];
+    }
     let mut known = params.clone();
     for (key, value) in &mut known {
         let refers = value.as_str().is_some_and(|text| !template::references(text).0.is_empty());
@@ -143,7 +155,13 @@ impl Registry {
             "read_file" => files::read(&ctx.folder()?, &params),
             "write_file" => files::write(&ctx.folder()?, &params),
             "clarify" => clarify::call(ctx, &params),
-            "task" => task::call(ctx, self.agents.as_deref(), &params),
+            "task" => task::call(ctx, self.agents.as_deref(), &params).map_err(|error| {
+                match (error.code, params.text("task_id")) {
+                    ("not_found", Some(which)) => todo::if_it_is_a_todo(ctx, &which, error),
+                    _ => error,
+                }
+            }),
+            "todo" => todo::call(ctx, &params),
             _ => workflow::call(ctx, self.vocabulary(), &params),
         }
     }

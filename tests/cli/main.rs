@@ -14,4 +14,5 @@ mod scripted;
 mod several;
 mod streams;
 mod terminal;
+mod todo;
 mod workflows;
