@@ -20,4 +20,4 @@ pub use crate::process::{inside, log};
 pub use local::LocalExecutors;
 pub use registry::RegistryTools;
 pub use settings::{AgentConfig, Protocol, Settings};
-pub use steps::{NoTools, StepCall, StepReply, StepTools};
+pub use steps::{NoTools, StepCall, StepProgram, StepReply, StepTools};

@@ -44,8 +44,7 @@ pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -
 
 /// Starts a dispatcher that claims nothing: it recovers and repairs what it finds at once. Who starts it ends it.
 pub fn idle(engine: &Engine, config: &Config) -> Result<Dispatcher, CliError> {
-    let registry = crate::tools::Registry::new(Some(config.agents.keys().cloned().collect()));
-    let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
+    let tools = Arc::new(RegistryTools::new(config.registry(), engine.clone()));
     let executors = Arc::new(LocalExecutors::new(agent_settings(config), tools));
     let options = DispatchOptions { parallel: 0, reconcile_ms: 100, ..config.dispatch_options() };
     Ok(Dispatcher::start(engine, executors, options)?)

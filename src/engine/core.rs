@@ -9,7 +9,7 @@ use super::act::Act;
 use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
-use crate::domain::definition::{CheckParams, any_params};
+use crate::domain::definition::{AnyParams, CheckParams};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx, Window};
@@ -37,7 +37,7 @@ pub struct Policy {
     /// The tools that a step may use; checked when a workflow is made and started.
     pub tools: Vec<String>,
     /// What is wrong with the parameters of a step's tool; checked with its name.
-    pub check: CheckParams,
+    pub check: Arc<dyn CheckParams>,
     /// The configured agents; `None` where they are not known.
     pub agents: Option<Vec<String>>,
     /// Those of them whose work waits for a review, unless a card says otherwise.
@@ -57,7 +57,7 @@ impl Default for Policy {
             lease_ms: 30_000,
             on_lost: OnLost::Ask,
             tools: Vec::new(),
-            check: any_params,
+            check: Arc::new(AnyParams),
             agents: None,
             reviewed_agents: Vec::new(),
         }

@@ -8,6 +8,7 @@ pub mod error;
 pub mod exec;
 pub mod files;
 pub mod folder;
+pub mod own;
 pub mod params;
 pub mod record;
 pub mod registry;
@@ -21,13 +22,14 @@ use std::path::Path;
 
 pub use context::{Inside, ToolContext};
 pub use error::{ErrorClass, ToolError};
+pub use own::OwnTool;
 pub use registry::{Answer, Registry, reply};
 pub use shape::{Risk, Shape};
 
 use folder::Folder;
 use params::Params;
 
-/// The names of all tools. A workflow's step may use every one but `todo`.
+/// The names of the tools of the house; a registry may have others beside them ([`own`]).
 pub fn names() -> &'static [&'static str] {
     &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo"]
 }

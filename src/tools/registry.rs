@@ -1,18 +1,20 @@
-//! The registry: which tools there are, and one way to call each of them.
+//! The registry: which tools there are, those of the house and those of one's own, and one way to call each.
 
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 use super::context::ToolContext;
 use super::error::ToolError;
+use super::own::OwnTool;
 use super::params::Params;
-use super::shape::{Kind, Shape};
+use super::shape::{Kind, Risk, Shape};
 use super::{clarify, exec, files, names, task, todo, workflow};
-use crate::domain::definition::{Vocabulary, nearest};
+use crate::domain::definition::{CheckParams, Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
 use crate::domain::wait::check_question;
 
-/// All tools.
+/// The tools of the house.
 const SHAPES: &[&Shape] = &[
     &exec::EXEC,
     &files::READ,
@@ -23,10 +25,54 @@ const SHAPES: &[&Shape] = &[
     &todo::TODO,
 ];
 
+const TODO_IS_NO_STEP: &str = "a todo is for thinking and can't be a step; use the tool `task`, or another";
+
 /// The tools, and what names their calls may use.
 #[derive(Debug, Clone, Default)]
 pub struct Registry {
     agents: Option<Vec<String>>,
+    own: Arc<[OwnTool]>,
+}
+
+/// One tool of a registry.
+#[derive(Debug, Clone, Copy)]
+pub enum Tool<'r> {
+    /// One of the house.
+    House(&'static Shape),
+    /// One of the user's own.
+    Own(&'r OwnTool),
+}
+
+impl Tool<'_> {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Tool::House(shape) => shape.name,
+            Tool::Own(own) => &own.name,
+        }
+    }
+
+    /// How dangerous it is.
+    pub fn risk(&self) -> Risk {
+        match self {
+            Tool::House(shape) => shape.risk,
+            Tool::Own(own) => own.risk,
+        }
+    }
+
+    /// The tool as a model is told of it.
+    fn describe(&self) -> Value {
+        let (description, schema) = match self {
+            Tool::House(shape) => (shape.description(), shape.schema()),
+            Tool::Own(own) => (own.description.clone(), own.schema.clone()),
+        };
+        json!({
+            "name": self.name(),
+            "description": description,
+            "risk": self.risk().as_str(),
+            "input_schema": schema,
+        })
+    }
 }
 
 /// One line in answer to one line.
@@ -38,14 +84,11 @@ pub struct Answer {
     pub exit_code: u8,
 }
 
-/// All that is wrong with the parameters of a workflow's step. A text that refers to another step's result counts
+/// All that is wrong with the parameters of a step that uses a tool of the house. A text that refers to another step's result counts
 /// as right, whatever is wanted: what it will be is not known yet.
-pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
-    let Ok(shape) = find(tool) else { return Vec::new() };
+fn faults_of_step(shape: &Shape, params: &Map<String, Value>) -> Vec<String> {
     if shape.name == todo::TODO.name {
-        return vec![
-            "a todo is for thinking and can't be a step; use the tool `task`, or another".to_owned(),
-        ];
+        return vec![TODO_IS_NO_STEP.to_owned()];
     }
     let mut known = params.clone();
     for (key, value) in &mut known {
@@ -71,38 +114,70 @@ pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
 impl Registry {
     /// A registry that checks names of agents against these; `None` = they are not known.
     pub fn new(agents: Option<Vec<String>>) -> Self {
-        Self { agents }
+        Self { agents, own: Arc::default() }
+    }
+
+    /// The same registry with tools of the user's own. One that is called like a tool of the house is not reached.
+    pub fn with_own(mut self, own: impl IntoIterator<Item = OwnTool>) -> Self {
+        self.own = own.into_iter().collect();
+        self
     }
 
     /// All tools.
+    pub fn tools(&self) -> impl Iterator<Item = Tool<'_>> {
+        SHAPES.iter().map(|shape| Tool::House(shape)).chain(self.own.iter().map(Tool::Own))
+    }
+
+    /// The tools of the house.
     pub fn shapes(&self) -> &'static [&'static Shape] {
         SHAPES
     }
 
-    /// What definitions of workflows may name.
-    pub fn vocabulary(&self) -> Vocabulary<'_> {
-        Vocabulary { tools: names(), agents: self.agents.as_deref(), check: faults_of_step }
+    /// The names of all tools.
+    pub fn names(&self) -> Vec<&str> {
+        names().iter().copied().chain(self.own.iter().map(|own| own.name.as_str())).collect()
+    }
+
+    /// Hands over what definitions of workflows may name.
+    pub fn with_vocabulary<T>(&self, read: impl FnOnce(Vocabulary<'_>) -> T) -> T {
+        read(Vocabulary { tools: &self.names(), agents: self.agents.as_deref(), check: self })
     }
 
     /// All tools with their schemas, as a model is told of them.
     pub fn describe(&self) -> Value {
-        let tools = SHAPES.iter().map(|shape| {
-            json!({
-                "name": shape.name,
-                "description": shape.description(),
-                "risk": shape.risk.as_str(),
-                "input_schema": shape.schema(),
-            })
-        });
-        Value::Array(tools.collect())
+        Value::Array(self.tools().map(|tool| tool.describe()).collect())
+    }
+
+    /// The tool with this name.
+    pub fn find(&self, name: &str) -> Result<Tool<'_>, ToolError> {
+        self.tools().find(|tool| tool.name() == name).ok_or_else(|| {
+            let known = self.names();
+            let hint =
+                nearest(name, &known).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+            let shown = shortened(&one_line(name), 40);
+            let message = format!("there is no tool `{shown}`; known are {}{hint}", known.join(", "));
+            ToolError::invalid("unknown_tool", message).with_detail(json!({ "tools": known }))
+        })
+    }
+
+    /// The program that carries out a step's tool, with what it reads; `None` for a tool that is no program.
+    pub fn program_of_step(
+        &self,
+        name: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Option<(&OwnTool, Vec<u8>)>, ToolError> {
+        match self.find(name)? {
+            Tool::House(_) => Ok(None),
+            Tool::Own(own) => own.check(params).map(|()| Some((own, own.stdin(params)))),
+        }
     }
 
     /// Carries out one call, `{"tool": NAME, …parameters}`. A `correlation_id` is for the reply and ignored here.
     pub fn call(&self, ctx: &ToolContext, call: &Map<String, Value>) -> Result<Value, ToolError> {
-        let shape = match call.get("tool") {
-            Some(Value::String(name)) => find(name)?,
+        let tool = match call.get("tool") {
+            Some(Value::String(name)) => self.find(name)?,
             _ => {
-                let known = names().join(", ");
+                let known = self.names().join(", ");
                 return Err(ToolError::invalid(
                     "missing_tool",
                     format!("a call needs `tool`: one of {known}"),
@@ -111,7 +186,7 @@ impl Registry {
         };
         let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
         let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        self.run(ctx, shape, &params)
+        self.run(ctx, tool, &params)
     }
 
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
@@ -127,7 +202,8 @@ impl Registry {
                 let message = format!("a step's {name} is carried out by its executor, not by the registry");
                 Err(ToolError::invalid("not_a_plain_step", message))
             }
-            _ => Ok(as_text(name, self.run(ctx, find(name)?, params)?)),
+            "todo" => Err(ToolError::invalid("not_a_step", TODO_IS_NO_STEP)),
+            _ => Ok(as_text(name, self.run(ctx, self.find(name)?, params)?)),
         }
     }
 
@@ -148,7 +224,16 @@ impl Registry {
         Answer { line: reply(&result, correlation.as_ref()).to_string(), exit_code }
     }
 
-    fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
+    fn run(
+        &self,
+        ctx: &ToolContext,
+        tool: Tool<'_>,
+        params: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let shape = match tool {
+            Tool::House(shape) => shape,
+            Tool::Own(own) => return own.check(params).and_then(|()| own.call(ctx, params)),
+        };
         let params = Params::read(shape, params)?;
         match shape.name {
             "exec" => exec::call(&ctx.cwd, &params),
@@ -162,7 +247,18 @@ impl Registry {
                 }
             }),
             "todo" => todo::call(ctx, &params),
-            _ => workflow::call(ctx, self.vocabulary(), &params),
+            _ => self.with_vocabulary(|vocabulary| workflow::call(ctx, vocabulary, &params)),
+        }
+    }
+}
+
+impl CheckParams for Registry {
+    fn faults(&self, tool: &str, params: &Map<String, Value>) -> Vec<String> {
+        match self.find(tool) {
+            Ok(Tool::House(shape)) => faults_of_step(shape, params),
+            Ok(Tool::Own(own)) => own.faults_of_step(params),
+            // That there is none is told by whoever knows the names.
+            Err(_) => Vec::new(),
         }
     }
 }
@@ -178,16 +274,6 @@ pub fn reply(result: &Result<Value, ToolError>, correlation: Option<&Value>) -> 
         reply["correlation_id"] = id.clone();
     }
     reply
-}
-
-/// The tool with this name.
-pub fn find(name: &str) -> Result<&'static Shape, ToolError> {
-    SHAPES.iter().find(|shape| shape.name == name).copied().ok_or_else(|| {
-        let hint = nearest(name, names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        let shown = shortened(&one_line(name), 40);
-        let message = format!("there is no tool `{shown}`; known are {}{hint}", names().join(", "));
-        ToolError::invalid("unknown_tool", message).with_detail(json!({ "tools": names() }))
-    })
 }
 
 /// What a step keeps as its result: the text of a file, a sentence about a write, else the JSON.
@@ -240,6 +326,6 @@ mod tests {
             r#"{"ok":false,"error":{"code":"unknown_tool","message":"no"},"correlation_id":"c-1"}"#
         );
         assert_eq!(reply(&Ok(json!(1)), None).to_string(), r#"{"ok":true,"result":1}"#);
-        assert!(find("taks").unwrap_err().message.contains("did you mean `task`?"));
+        assert!(Registry::new(None).find("taks").unwrap_err().message.contains("did you mean `task`?"));
     }
 }

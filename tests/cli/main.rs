@@ -15,4 +15,5 @@ mod several;
 mod streams;
 mod terminal;
 mod todo;
+mod tools;
 mod workflows;

@@ -1,6 +1,7 @@
 //! The tools as their callers meet them: one JSON call in, one JSON reply out, over a real database.
 #![expect(clippy::unwrap_used, reason = "what can't be set up has failed")]
 
+mod own;
 mod todo;
 
 use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, TaskId};

@@ -2,15 +2,19 @@
 //! with its default, and a test holds it to that. Start reading at [`Config`]; [`places`] says where files are.
 
 pub mod places;
+mod programs;
 mod reader;
 mod tree;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
 use crate::domain::definition::Fault;
@@ -18,6 +22,7 @@ use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
 use crate::domain::time::SECOND_MS;
 use crate::engine::{DispatchOptions, Durability, OnLost, Options, Policy};
+use crate::tools::{OwnTool, Registry, Risk};
 
 /// The configuration file with every key and its default, commented.
 pub const TEMPLATE: &str = include_str!("../../../assets/config.toml");
@@ -53,6 +58,9 @@ pub struct Config {
     /// The agents, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Agent>,
+    /// Tools of one's own, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Tool>,
 }
 
 /// `[dispatch]`
@@ -172,6 +180,49 @@ impl Default for Agent {
     }
 }
 
+/// `[tools.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tool {
+    /// What it is for, as a model reads it.
+    pub description: String,
+    /// The JSON schema of its parameters; shown as JSON, since TOML lacks `null`.
+    #[serde(serialize_with = "json_text")]
+    pub schema: Value,
+    /// How dangerous it is.
+    #[serde(serialize_with = "risk_word")]
+    pub risk: Risk,
+    /// The program with its arguments. It reads the parameters of a call as JSON and prints the result.
+    pub command: Vec<String>,
+    /// How long one call may take, in seconds.
+    pub timeout_seconds: u32,
+    /// The names of variables that it is given.
+    pub env: Vec<String>,
+}
+
+impl Default for Tool {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            schema: json!({ "type": "object" }),
+            risk: Risk::Exec,
+            command: Vec::new(),
+            timeout_seconds: 60,
+            env: Vec::new(),
+        }
+    }
+}
+
+/// The words for how dangerous a tool is.
+const RISKS: &[(&str, Risk)] = &[("read", Risk::Read), ("write", Risk::Write), ("exec", Risk::Exec)];
+
+fn risk_word<S: Serializer>(risk: &Risk, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(risk.as_str())
+}
+
+fn json_text<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_string())
+}
+
 /// Why a configuration can't be used. Lists every fault.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct ConfigError {
@@ -242,8 +293,8 @@ impl Config {
             policy: Policy {
                 lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
                 on_lost: self.dispatch.on_lost,
-                tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
-                check: crate::tools::registry::faults_of_step,
+                tools: self.registry().names().into_iter().map(str::to_owned).collect(),
+                check: Arc::new(self.registry()),
                 agents: Some(self.agents.keys().cloned().collect()),
                 reviewed_agents: {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
@@ -252,6 +303,20 @@ impl Config {
             },
             durability: self.store.durability,
         }
+    }
+
+    /// The tools, with those of one's own.
+    pub fn registry(&self) -> Registry {
+        let own = self.tools.iter().filter_map(|(name, tool)| {
+            // One whose schema can't be read was a fault of the file already.
+            let mut own = OwnTool::new(name, tool.schema.clone(), tool.command.clone()).ok()?;
+            own.description.clone_from(&tool.description);
+            own.risk = tool.risk;
+            own.env.clone_from(&tool.env);
+            own.timeout = Duration::from_secs(u64::from(tool.timeout_seconds));
+            Some(own)
+        });
+        Registry::new(Some(self.agents.keys().cloned().collect())).with_own(own)
     }
 
     /// How work is dispatched with it.
