@@ -373,6 +373,9 @@ impl Act<'_, '_> {
             Command::CancelWorkflow { workflow } => self.cancel_workflow(&workflow),
             Command::RerunWorkflow { workflow, from_failed } => self.rerun_workflow(&workflow, from_failed),
             Command::Purge { before_ms, batch } => self.purge(before_ms, &batch),
+            Command::Notify { task: about, board, notice } => {
+                self.notify(about.as_ref(), board.as_deref(), notice)
+            }
             Command::CreateBoard { name } => {
                 let name = crate::domain::text::board(&name)?;
                 if !self.tx.ensure_board(&name, self.now)? {

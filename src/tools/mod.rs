@@ -8,6 +8,7 @@ pub mod error;
 pub mod exec;
 pub mod files;
 pub mod folder;
+pub mod notify;
 pub mod own;
 pub mod params;
 pub mod record;
@@ -31,7 +32,7 @@ use params::Params;
 
 /// The names of the tools of the house; a registry may have others beside them ([`own`]).
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo"]
+    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo", "notify"]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

@@ -8,7 +8,7 @@ use super::error::ToolError;
 use super::own::OwnTool;
 use super::params::Params;
 use super::shape::{Kind, Risk, Shape};
-use super::{clarify, exec, files, names, task, todo, workflow};
+use super::{clarify, exec, files, names, notify, task, todo, workflow};
 use crate::domain::definition::{CheckParams, Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
@@ -23,6 +23,7 @@ const SHAPES: &[&Shape] = &[
     &task::TASK,
     &workflow::WORKFLOW,
     &todo::TODO,
+    &notify::NOTIFY,
 ];
 
 const TODO_IS_NO_STEP: &str = "a todo is for thinking and can't be a step; use the tool `task`, or another";
@@ -247,6 +248,7 @@ impl Registry {
                 }
             }),
             "todo" => todo::call(ctx, &params),
+            "notify" => notify::call(ctx, &params),
             _ => self.with_vocabulary(|vocabulary| workflow::call(ctx, vocabulary, &params)),
         }
     }

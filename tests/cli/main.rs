@@ -5,6 +5,7 @@ mod daemon;
 mod databases;
 mod demo;
 mod doctor;
+mod hooks;
 mod house;
 mod inside;
 mod json;

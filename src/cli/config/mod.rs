@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
+use crate::agents;
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
@@ -61,6 +62,9 @@ pub struct Config {
     /// Tools of one's own, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tools: BTreeMap<String, Tool>,
+    /// Commands that are run when something happens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Hook>,
 }
 
 /// `[dispatch]`
@@ -212,6 +216,27 @@ impl Default for Tool {
     }
 }
 
+/// One of `[[hooks]]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hook {
+    /// On which events: their kinds, or words such as `question`.
+    pub on: Vec<String>,
+    /// The program with its arguments. It reads the event as JSON.
+    pub command: Vec<String>,
+    /// Only events of these boards; empty for all.
+    pub boards: Vec<String>,
+    /// How long it may take, in seconds.
+    pub timeout_seconds: u32,
+    /// The names of variables that it is given.
+    pub env: Vec<String>,
+}
+
+impl Default for Hook {
+    fn default() -> Self {
+        Self { on: Vec::new(), command: Vec::new(), boards: Vec::new(), timeout_seconds: 10, env: Vec::new() }
+    }
+}
+
 /// The words for how dangerous a tool is.
 const RISKS: &[(&str, Risk)] = &[("read", Risk::Read), ("write", Risk::Write), ("exec", Risk::Exec)];
 
@@ -317,6 +342,18 @@ impl Config {
             Some(own)
         });
         Registry::new(Some(self.agents.keys().cloned().collect())).with_own(own)
+    }
+
+    /// The commands that are run when something happens.
+    pub fn hooks(&self) -> Vec<agents::Hook> {
+        let hooks = self.hooks.iter().map(|hook| agents::Hook {
+            on: hook.on.clone(),
+            command: hook.command.clone(),
+            boards: hook.boards.clone(),
+            env: hook.env.clone(),
+            timeout: Duration::from_secs(u64::from(hook.timeout_seconds)),
+        });
+        hooks.collect()
     }
 
     /// How work is dispatched with it.

@@ -1,10 +1,12 @@
-//! The sections of the configuration that name programs beside agents: tools of one's own.
+//! The sections of the configuration that name programs beside agents: tools of one's own, and hooks.
 
 use std::collections::BTreeMap;
 
-use super::reader::{Reader, at, quoted};
+use super::reader::{Reader, at, hint, quoted};
 use super::tree::Place;
-use super::{RISKS, Tool};
+use super::{Hook, RISKS, Tool};
+use crate::agents::hooks;
+use crate::domain::EventKind;
 use crate::domain::definition::{Node, NodeValue};
 use crate::domain::text;
 use crate::tools::{self, OwnTool};
@@ -27,6 +29,51 @@ impl Reader {
             tools.insert(name.clone(), self.tool(name, *name_at, node));
         }
         tools
+    }
+
+    pub(super) fn hooks(&mut self, node: &Node) -> Vec<Hook> {
+        let NodeValue::List(list) = &node.value else {
+            self.fault(node.at, "hooks", "each hook is a section of its own, headed [[hooks]]");
+            return Vec::new();
+        };
+        list.iter().enumerate().map(|(at, node)| self.hook(&format!("hooks[{at}]"), node)).collect()
+    }
+
+    fn hook(&mut self, path: &str, node: &Node) -> Hook {
+        let mut hook = Hook::default();
+        let section = self.section(node, path, &["on", "command", "boards", "timeout_seconds", "env"]);
+        self.whole(&section, "timeout_seconds", 1..=3_600, &mut hook.timeout_seconds);
+        hook.command = self.command(&section, node.at, "[\"./tell-me.sh\"]");
+        hook.env = self.variables(&section);
+        match section.fields.get("on") {
+            Some(on) => {
+                hook.on = self.list_of_texts(on, section.path("on"), "a list of kinds of events");
+                if matches!(&on.value, NodeValue::List(list) if list.is_empty()) {
+                    self.fault(on.at, section.path("on"), "it is never run so; name what it is run on");
+                }
+                for word in hook.on.iter().filter(|word| !hooks::is_known(word)) {
+                    let words = hooks::WORDS.iter().map(|(word, _)| *word);
+                    let known: Vec<&str> =
+                        words.chain(EventKind::ALL.iter().map(|kind| kind.as_str())).collect();
+                    let message = match hint(word, &known) {
+                        hint if hint.is_empty() => {
+                            format!("{} is no kind of event; known are {}", quoted(word), known.join(", "))
+                        }
+                        hint => format!("{} is no kind of event{hint}", quoted(word)),
+                    };
+                    self.fault(on.at, section.path("on"), message);
+                }
+            }
+            None => self.fault(
+                node.at,
+                section.path("on"),
+                "is missing; say on what it is run, such as [\"question\"]",
+            ),
+        }
+        if let Some(boards) = section.fields.get("boards") {
+            hook.boards = self.list_of_texts(boards, section.path("boards"), "a list of boards");
+        }
+        hook
     }
 
     fn tool(&mut self, name: &str, name_at: Place, node: &Node) -> Tool {

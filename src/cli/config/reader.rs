@@ -46,8 +46,11 @@ impl Section<'_> {
 impl Reader {
     fn config(&mut self, root: &Node) -> Config {
         let mut config = Config::default();
-        let root =
-            self.section(root, "", &["dispatch", "store", "log", "http", "board", "keys", "agents", "tools"]);
+        let root = self.section(
+            root,
+            "",
+            &["dispatch", "store", "log", "http", "board", "keys", "agents", "tools", "hooks"],
+        );
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
             self.word(&store, "durability", DURABILITY, &mut config.store.durability);
@@ -65,6 +68,9 @@ impl Reader {
         }
         if let Some(tools) = root.fields.get("tools") {
             config.tools = self.tools(tools);
+        }
+        if let Some(hooks) = root.fields.get("hooks") {
+            config.hooks = self.hooks(hooks);
         }
         config
     }

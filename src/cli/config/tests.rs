@@ -87,6 +87,37 @@ fn a_tool_of_ones_own_needs_a_free_name_a_command_and_a_schema_that_is_one() {
 }
 
 #[test]
+fn the_example_of_a_hook_in_the_template_is_right() {
+    let example: Vec<&str> = TEMPLATE
+        .lines()
+        .skip_while(|line| !line.starts_with("# [[hooks]]"))
+        .take_while(|line| line.starts_with('#'))
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
+    let config = parse(&example.join("\n")).unwrap();
+    let hook = &config.hooks[0];
+    assert_eq!((hook.on.len(), hook.command.len()), (2, 1));
+    assert_eq!(Hook { on: Vec::new(), command: Vec::new(), ..hook.clone() }, Hook::default());
+    assert_eq!(parse(&config.to_toml()).unwrap(), config);
+}
+
+#[test]
+fn a_hook_names_events_that_there_are_and_a_command() {
+    let told = faults("[[hooks]]\non = [\"qestion\"]\ncommand = [\"x\"]\n[[hooks]]\non = []\n[hooks2]\n");
+    let wanted = [
+        "line 2, column 6: hooks[0].on: `qestion` is no kind of event; did you mean `question`?",
+        "line 4, column 1: hooks[1].command: is missing",
+        "line 5, column 6: hooks[1].on: it is never run so",
+        "line 6, column 2: unknown key `hooks2`; did you mean `hooks`?",
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:#?}");
+    for (told, wanted) in told.iter().zip(wanted) {
+        assert!(told.starts_with(wanted), "{told}\n{wanted}");
+    }
+    assert!(faults("[hooks]\non = [\"done\"]\n")[0].contains("[[hooks]]"));
+}
+
+#[test]
 fn every_fault_is_told_at_once_with_its_place() {
     let text = "[dispatch]\nparalell = 3\nlease_seconds = 0\n\n[store]\ndurability = \"ful\"\n[http]\nenabled = 1\n\
                 address = \"localhost\"\n[agents.a]\ncommand = []\nenv = [\"KEY=secret\"]\n[agents.b]\nprotocol = \"acp\"\n\
