@@ -16,6 +16,7 @@ pub mod registry;
 pub mod shape;
 pub mod task;
 pub mod todo;
+pub mod web;
 pub mod workflow;
 
 use serde_json::{Map, Value};
@@ -32,7 +33,7 @@ use params::Params;
 
 /// The names of the tools of the house; a registry may have others beside them ([`own`]).
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo", "notify"]
+    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo", "notify", "web_fetch"]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

@@ -8,7 +8,8 @@ use super::error::ToolError;
 use super::own::OwnTool;
 use super::params::Params;
 use super::shape::{Kind, Risk, Shape};
-use super::{clarify, exec, files, names, notify, task, todo, workflow};
+use super::web::address::Allowed;
+use super::{clarify, exec, files, names, notify, task, todo, web, workflow};
 use crate::domain::definition::{CheckParams, Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
@@ -24,6 +25,7 @@ const SHAPES: &[&Shape] = &[
     &workflow::WORKFLOW,
     &todo::TODO,
     &notify::NOTIFY,
+    &web::WEB_FETCH,
 ];
 
 const TODO_IS_NO_STEP: &str = "a todo is for thinking and can't be a step; use the tool `task`, or another";
@@ -33,6 +35,7 @@ const TODO_IS_NO_STEP: &str = "a todo is for thinking and can't be a step; use t
 pub struct Registry {
     agents: Option<Vec<String>>,
     own: Arc<[OwnTool]>,
+    web: Arc<[Allowed]>,
 }
 
 /// One tool of a registry.
@@ -115,12 +118,18 @@ fn faults_of_step(shape: &Shape, params: &Map<String, Value>) -> Vec<String> {
 impl Registry {
     /// A registry that checks names of agents against these; `None` = they are not known.
     pub fn new(agents: Option<Vec<String>>) -> Self {
-        Self { agents, own: Arc::default() }
+        Self { agents, own: Arc::default(), web: Arc::default() }
     }
 
     /// The same registry with tools of the user's own. One that is called like a tool of the house is not reached.
     pub fn with_own(mut self, own: impl IntoIterator<Item = OwnTool>) -> Self {
         self.own = own.into_iter().collect();
+        self
+    }
+
+    /// The same registry, whose `web_fetch` may go to these though they are not public.
+    pub fn allowing(mut self, web: impl IntoIterator<Item = Allowed>) -> Self {
+        self.web = web.into_iter().collect();
         self
     }
 
@@ -249,6 +258,7 @@ impl Registry {
             }),
             "todo" => todo::call(ctx, &params),
             "notify" => notify::call(ctx, &params),
+            "web_fetch" => web::call(&self.web, &params),
             _ => self.with_vocabulary(|vocabulary| workflow::call(ctx, vocabulary, &params)),
         }
     }
@@ -281,6 +291,7 @@ pub fn reply(result: &Result<Value, ToolError>, correlation: Option<&Value>) -> 
 /// What a step keeps as its result: the text of a file, a sentence about a write, else the JSON.
 pub(super) fn as_text(name: &str, result: Value) -> String {
     match (name, &result) {
+        ("web_fetch", result) => result["text"].as_str().unwrap_or_default().to_owned(),
         ("read_file", result) => result["content"].as_str().unwrap_or_default().to_owned(),
         ("write_file", result) => {
             format!("wrote {} bytes to {}", result["bytes"], result["path"].as_str().unwrap_or_default())

@@ -4,6 +4,7 @@
 mod notify;
 mod own;
 mod todo;
+mod web;
 
 use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, TaskId};
 use andon::engine::{

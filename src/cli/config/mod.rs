@@ -23,6 +23,7 @@ use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
 use crate::domain::time::SECOND_MS;
 use crate::engine::{DispatchOptions, Durability, OnLost, Options, Policy};
+use crate::tools::web::address::Allowed;
 use crate::tools::{OwnTool, Registry, Risk};
 
 /// The configuration file with every key and its default, commented.
@@ -53,6 +54,8 @@ pub struct Config {
     pub http: Http,
     /// How the board looks.
     pub board: Board,
+    /// Where the tool `web_fetch` may go.
+    pub web_fetch: WebFetch,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -158,6 +161,18 @@ impl Default for Board {
     fn default() -> Self {
         Self { theme: "auto".to_owned(), default: DEFAULT_BOARD.to_owned(), archive: false, notify: false }
     }
+}
+
+/// `[web_fetch]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WebFetch {
+    /// Hosts and networks that it may fetch from though they are not public.
+    #[serde(serialize_with = "allowed_words")]
+    pub allow: Vec<Allowed>,
+}
+
+fn allowed_words<S: Serializer>(allowed: &[Allowed], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(allowed.iter().map(Allowed::to_string))
 }
 
 /// The themes that `[board] theme` may name, besides a file.
@@ -341,7 +356,9 @@ impl Config {
             own.timeout = Duration::from_secs(u64::from(tool.timeout_seconds));
             Some(own)
         });
-        Registry::new(Some(self.agents.keys().cloned().collect())).with_own(own)
+        Registry::new(Some(self.agents.keys().cloned().collect()))
+            .with_own(own)
+            .allowing(self.web_fetch.allow.iter().cloned())
     }
 
     /// The commands that are run when something happens.

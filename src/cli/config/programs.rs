@@ -1,14 +1,16 @@
-//! The sections of the configuration that name programs beside agents: tools of one's own, and hooks.
+//! The sections of the configuration that name programs beside agents: tools of one's own,
+//! and hooks; and where a tool may go.
 
 use std::collections::BTreeMap;
 
-use super::reader::{Reader, at, hint, quoted};
+use super::reader::{Reader, Section, at, hint, quoted};
 use super::tree::Place;
-use super::{Hook, RISKS, Tool};
+use super::{Config, Hook, RISKS, Tool};
 use crate::agents::hooks;
 use crate::domain::EventKind;
 use crate::domain::definition::{Node, NodeValue};
 use crate::domain::text;
+use crate::tools::web::address::Allowed;
 use crate::tools::{self, OwnTool};
 
 impl Reader {
@@ -29,6 +31,20 @@ impl Reader {
             tools.insert(name.clone(), self.tool(name, *name_at, node));
         }
         tools
+    }
+
+    pub(super) fn web_fetch(&mut self, root: &Section<'_>, config: &mut Config) {
+        let Some(section) = self.inner(root, "web_fetch", &["allow"]) else { return };
+        let Some(node) = section.fields.get("allow") else { return };
+        for text in self.list_of_texts(node, section.path("allow"), "a list of hosts and networks") {
+            match Allowed::parse(&text) {
+                Some(allowed) => config.web_fetch.allow.push(allowed),
+                None => {
+                    let message = format!("{} is no host and no network such as 10.0.0.0/8", quoted(&text));
+                    self.fault(node.at, section.path("allow"), message);
+                }
+            }
+        }
     }
 
     pub(super) fn hooks(&mut self, node: &Node) -> Vec<Hook> {

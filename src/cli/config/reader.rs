@@ -49,7 +49,7 @@ impl Reader {
         let root = self.section(
             root,
             "",
-            &["dispatch", "store", "log", "http", "board", "keys", "agents", "tools", "hooks"],
+            &["dispatch", "store", "log", "http", "board", "keys", "agents", "tools", "hooks", "web_fetch"],
         );
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
@@ -66,6 +66,7 @@ impl Reader {
         if let Some(agents) = root.fields.get("agents") {
             config.agents = self.agents(agents);
         }
+        self.web_fetch(&root, &mut config);
         if let Some(tools) = root.fields.get("tools") {
             config.tools = self.tools(tools);
         }
