@@ -5,6 +5,7 @@
 //! SQL (that is `store`), screens, sockets, processes.
 
 mod act;
+mod bound;
 mod claim;
 pub mod clock;
 pub mod command;
@@ -24,13 +25,15 @@ mod tasks;
 mod workflows;
 
 pub use crate::store::{
-    Backup, Durability, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter, TaskRemains,
-    Window, is_of_a_database,
+    Backup, Durability, KeptAnswer, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter,
+    TaskRemains, Window, is_of_a_database,
 };
+pub use bound::{Bound, Bounds, OnceKey, Subject};
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};
+pub use health::Slots;
 pub use purge::Doomed;
 pub use reconcile::look_for;

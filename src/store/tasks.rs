@@ -177,6 +177,18 @@ impl View<'_> {
         Ok(Page { items, next_cursor })
     }
 
+    /// How many tasks stand where, without those that were put away.
+    pub fn count_by_status(&self) -> Result<Vec<(TaskStatus, i64)>, Failure> {
+        let sql = "SELECT status, count(*) FROM tasks WHERE archived_at_ms IS NULL GROUP BY status";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let found = found.collect::<Result<Vec<(String, i64)>, _>>()?;
+        let of = |status: TaskStatus| {
+            found.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, n)| *n)
+        };
+        Ok(TaskStatus::ALL.iter().map(|status| (*status, of(*status))).collect())
+    }
+
     /// All steps of a workflow, in the order they were made.
     pub fn steps(&self, workflow: &WorkflowId) -> Result<Vec<Task>, Failure> {
         let sql = concat!("SELECT ", task_columns!(), " FROM tasks WHERE workflow_id = ?1 ORDER BY seq");
