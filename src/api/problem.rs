@@ -21,13 +21,13 @@ pub struct Problem {
     /// What happened, why, and what to do.
     pub detail: String,
     /// More for programs.
-    pub members: Map<String, Value>,
+    pub members: Box<Map<String, Value>>,
 }
 
 impl Problem {
     /// A problem of the wire itself.
     pub fn new(status: StatusCode, code: &str, detail: impl Into<String>) -> Self {
-        Self { status, code: code.to_owned(), detail: detail.into(), members: Map::new() }
+        Self { status, code: code.to_owned(), detail: detail.into(), members: Box::default() }
     }
 
     /// The request can't be read.
@@ -43,7 +43,7 @@ impl Problem {
 
     /// The object.
     pub fn body(&self) -> Value {
-        let mut body = self.members.clone();
+        let mut body = *self.members.clone();
         body.insert("type".to_owned(), json!(format!("urn:andon:problem:{}", self.code)));
         body.insert("title".to_owned(), json!(self.status.canonical_reason().unwrap_or("Problem")));
         body.insert("status".to_owned(), json!(self.status.as_u16()));
@@ -68,8 +68,8 @@ fn status_of(class: ErrorClass) -> StatusCode {
 impl From<ToolError> for Problem {
     fn from(error: ToolError) -> Self {
         let members = match error.detail {
-            Value::Object(members) => members,
-            _ => Map::new(),
+            Value::Object(members) => Box::new(members),
+            _ => Box::default(),
         };
         Self { status: status_of(error.class), code: error.code.to_owned(), detail: error.message, members }
     }
