@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -218,7 +219,13 @@ async fn read_body(
         }
         Body::Object(shape) => {
             let may_be_absent = shape.actions.iter().all(|action| action.needs.is_empty());
-            if !(bytes.is_empty() && may_be_absent) {
+            if bytes.is_empty() && !may_be_absent {
+                return Err(Problem::malformed(
+                    "empty_body",
+                    "this request needs a body: a JSON object with its fields",
+                ));
+            }
+            if !bytes.is_empty() {
                 media_type(&parts.headers, &["application/json"])?;
                 call.raw = object(&bytes)?;
             }
@@ -265,17 +272,32 @@ fn media_type(headers: &HeaderMap, wanted: &[&str]) -> Result<(), Problem> {
     }
 }
 
-fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+/// The JSON that a body holds.
+pub fn json_of<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
         Problem::malformed("bad_json", format!("the body is no JSON: {}", one_line(&error.to_string())))
-    })?;
-    match value {
-        Value::Object(fields) => Ok(fields),
+    })
+}
+
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    match json_of(bytes)? {
+        Value::Object(mut fields) => {
+            fields.values_mut().for_each(whole);
+            Ok(fields)
+        }
         _ => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "invalid_params",
             "the body has to be a JSON object with the fields of this request",
         )),
+    }
+}
+
+/// 10.0 is a whole number too.
+fn whole(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = value.as_f64().filter(|n| value.is_f64() && n.fract() == 0.0 && n.abs() < EXACT) {
+        *value = json!(number as i64);
     }
 }
 
@@ -338,12 +360,13 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let mut all = headers.get_all(HeaderName::from_static("idempotency-key")).iter();
     let Some(given) = all.next() else { return Ok(None) };
-    let key = given.to_str().unwrap_or("").trim();
-    match all.next().is_none() && !key.is_empty() && key.len() <= KEY_LIMIT {
+    let key = given.to_str().unwrap_or("").trim().trim_matches('"');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    match all.next().is_none() && !key.is_empty() && key.len() <= KEY_LIMIT && key.bytes().all(plain) {
         true => Ok(Some(key.to_owned())),
         false => Err(Problem::malformed(
             "bad_idempotency_key",
-            format!("an Idempotency-Key has 1 to {KEY_LIMIT} plain characters; choose another"),
+            format!("an Idempotency-Key is 1 to {KEY_LIMIT} letters, digits, and `-._:`; choose another"),
         )),
     }
 }

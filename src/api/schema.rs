@@ -10,6 +10,8 @@ use crate::tools::shape::{Field, Kind};
 
 /// A text that is not blank and holds no NUL.
 const NOT_BLANK: &str = "^[^\\x00]*[^\\s\\x00][^\\x00]*$";
+/// What names a task.
+pub const TASK_ID: &str = "^(t_[a-z0-9]{1,12}|[0-9]{1,9})$";
 /// A text without NUL.
 const NO_NUL: &str = "^[^\\x00]*$";
 
@@ -23,6 +25,8 @@ pub fn of_query(field: &Field) -> Value {
     let mut schema = match field.kind {
         Kind::Texts if field.name == "status" => json!({ "type": "array", "items": reference("TaskStatus") }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string", "pattern": NO_NUL } }),
+        Kind::Text if field.name == "task_id" => json!({ "type": "string", "pattern": TASK_ID }),
+        Kind::Text if field.name == "cwd" => json!({ "type": "string", "pattern": "^/[^\\x00]*$" }),
         Kind::Text if field.name == "cursor" => {
             json!({ "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,9})?$" })
         }
@@ -79,7 +83,13 @@ fn of_field(field: &Field) -> Value {
         "answer" => json!({ "minLength": 1, "maxLength": ANSWER_LIMIT, "pattern": NOT_BLANK }),
         "assignee" | "source" => json!({ "maxLength": LABEL_LIMIT, "pattern": NO_NUL }),
         "agent" => json!({ "maxLength": LABEL_LIMIT, "pattern": NOT_BLANK }),
-        "board_id" | "name" => json!({ "maxLength": LABEL_LIMIT, "pattern": "^[A-Za-z0-9._-]+$" }),
+        "board_id" | "name" => json!({ "maxLength": LABEL_LIMIT, "pattern": NOT_BLANK }),
+        "parent_task_id" | "on" => json!({ "pattern": TASK_ID, "minimum": 0 }),
+        "depends_on" => json!({
+            "pattern": TASK_ID,
+            "minimum": 0,
+            "items": { "type": ["string", "integer"], "pattern": TASK_ID, "minimum": 0 },
+        }),
         "labels" => json!({
             "maxItems": LABELS_LIMIT,
             "maxLength": LABEL_LIMIT,

@@ -215,7 +215,7 @@ pub const EVENTS: Shape = shape(
     &[
         field("since", Kind::Whole(0, 9_000_000_000_000_000), "only what came after this number"),
         LIMIT,
-        CURSOR,
+        field("cursor", Kind::Whole(0, 9_000_000_000_000_000), "`next_cursor` of the page before"),
     ],
     &[only(&[], &["since", "limit", "cursor"])],
 );

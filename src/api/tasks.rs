@@ -221,11 +221,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
         why,
     ),
     Endpoint {
-        refusals: &[501],
+        refusals: &[409],
         ..look(
             "/tasks/{id}/diff",
             "diffTask",
-            "What the worktree of a task changed; worktrees are not built yet",
+            "What the worktree of a task changed; refused where it has none",
             &shapes::NOTHING,
             Answer::Bytes,
             diff,
@@ -369,12 +369,7 @@ fn read_log(call: &Call) -> Result<Reply, Problem> {
 
 fn events(call: &Call) -> Result<Reply, Problem> {
     let task = call.engine().task(&call.task()?)?;
-    let since = match (call.query.whole("since"), call.query.text("cursor")) {
-        (_, Some(cursor)) => cursor.parse().map_err(|_| {
-            Refusal::invalid("cursor", "that is no cursor of a list; leave it out to begin anew")
-        })?,
-        (since, None) => since.unwrap_or(0),
-    };
+    let since = call.query.whole("cursor").or(call.query.whole("since")).unwrap_or(0);
     let limit = limit(call);
     let page = call.engine().events(since, Some(&task.id), limit)?;
     let next = (page.len() == limit).then(|| page.last().map(|event| event.seq.to_string())).flatten();
@@ -394,10 +389,7 @@ fn why(call: &Call) -> Result<Reply, Problem> {
 }
 
 fn diff(call: &Call) -> Result<Reply, Problem> {
-    call.engine().task(&call.task()?)?;
-    Err(Problem::new(
-        axum::http::StatusCode::NOT_IMPLEMENTED,
-        "not_built",
-        "worktrees are not built yet, so there is nothing to compare",
-    ))
+    let task = call.engine().task(&call.task()?)?;
+    let message = format!("task #{} has no worktree of its own, so there is nothing to compare", task.seq);
+    Err(Refusal::state("no_worktree", message).into())
 }

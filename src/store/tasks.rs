@@ -169,12 +169,7 @@ impl View<'_> {
     }
 
     /// The open tasks of a board, in order; with `until`, only those before that place.
-    fn open_of(
-        &self,
-        board: &str,
-        wanted: &Wanted,
-        until: Option<(u8, i64)>,
-    ) -> Result<Vec<Task>, Failure> {
+    fn open_of(&self, board: &str, wanted: &Wanted, until: Option<(u8, i64)>) -> Result<Vec<Task>, Failure> {
         let sql = concat!(
             "SELECT ",
             task_columns!(),
