@@ -47,6 +47,18 @@ pub const ENDPOINTS: &[Endpoint] = &[
         refusals: &[],
         does: Does::Look(questions),
     },
+    Endpoint {
+        method: Method::Get,
+        path: "/approvals",
+        id: "listApprovals",
+        about: "The calls of agents that wait for a person, oldest first",
+        query: &shapes::OF_BOARD,
+        body: Body::None,
+        status: 200,
+        answer: Answer::List("OpenApproval"),
+        refusals: &[],
+        does: Does::Look(approvals),
+    },
 ];
 
 fn boards(call: &Call) -> Result<Reply, Problem> {
@@ -58,4 +70,10 @@ fn questions(call: &Call) -> Result<Reply, Problem> {
     let board = call.query.text("board_id").filter(|board| board != "*");
     let open = call.engine().questions(board.as_deref())?;
     Ok(Reply::list(open.iter().map(wire::open_question).collect(), None))
+}
+
+fn approvals(call: &Call) -> Result<Reply, Problem> {
+    let board = call.query.text("board_id").filter(|board| board != "*");
+    let open = call.engine().approvals(board.as_deref())?;
+    Ok(Reply::list(open.iter().map(wire::open_approval).collect(), None))
 }

@@ -18,7 +18,7 @@ use super::token::Role;
 use super::{Api, BODY_LIMIT, stream};
 use crate::domain::id::IdKind;
 use crate::domain::text::{one_line, shortened};
-use crate::domain::{IdRef, RunId, TaskId};
+use crate::domain::{ApprovalId, IdRef, RunId, TaskId};
 use crate::engine::{Bound, Bounds, Command, Engine, KeptAnswer, OnceKey, Outcome, Subject};
 use crate::tools::params::Params;
 use crate::tools::shape::Kind;
@@ -451,7 +451,8 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             body
         }
         Outcome::Board(name) => json!({ "id": name }),
-        Outcome::Purged(_) => Value::Null,
+        Outcome::Approval(approval) => wire::approval(approval),
+        Outcome::Purged(_) | Outcome::Permitted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))
 }
@@ -483,6 +484,7 @@ fn before(engine: &Engine, endpoint: &Endpoint, kept: KeptAnswer) -> Result<Told
     let body = match kept.about.get(..2) {
         Some("t_") => return of_task(engine, &IdRef::Full(kept.about), status),
         Some("w_") => wire::workflow(&engine.workflow(&kept.about)?),
+        Some("a_") => wire::approval(&engine.approval(&ApprovalId(kept.about))?),
         Some("q_") => wire::question(&engine.question(&kept.about.as_str().into())?),
         _ => json!({ "id": kept.about }),
     };

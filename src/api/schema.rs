@@ -118,6 +118,10 @@ pub fn components() -> Value {
         "Run": table(RUN),
         "Question": table(QUESTION),
         "OpenQuestion": { "allOf": [reference("Question"), table("seq:whole title:text board_id:text")] },
+        "Approval": table(APPROVAL),
+        "OpenApproval": { "allOf": [reference("Approval"), table("seq:whole title:text board_id:text")] },
+        "Decided": { "anyOf": [reference("Task"), reference("Approval")] },
+        "Wait": { "anyOf": [reference("Question"), reference("Approval")] },
         "Event": table(EVENT),
         "Why": table("id:text seq:whole status:[TaskStatus] reasons:list[Reason]"),
         "Reason": table("code:text text:text fix:text"),
@@ -152,8 +156,7 @@ const TASK: &str = "seq:whole id:text workflow_id:text step_id:text parent_task_
     queued_at:text? started_at_ms:whole? started_at:text? finished_at_ms:whole? finished_at:text?
     archived_at_ms:whole? archived_at:text? owner:text lease_until_ms:whole?";
 
-const VIEW: &str =
-    "runs:list[Run] waits:list[Question] dependencies:list[Neighbour] dependents:list[Neighbour]";
+const VIEW: &str = "runs:list[Run] waits:list[Wait] dependencies:list[Neighbour] dependents:list[Neighbour]";
 
 const RUN: &str = "id:text task_id:text number:whole epoch:whole attempt:whole owner:text holder:text?
     session_id:text lease_until_ms:whole? started_at_ms:whole started_at:text ended_at_ms:whole? ended_at:text?
@@ -162,6 +165,11 @@ const RUN: &str = "id:text task_id:text number:whole epoch:whole attempt:whole o
 
 const QUESTION: &str = "task_id:text question_id:text question:text run_id:text? purpose:text options:texts
     asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text?";
+
+const APPROVAL: &str =
+    "approval_id:text kind:text task_id:text run_id:text? tool:text risk:text call:any hash:text
+    asked_by:text state:text scope:text decided_by:text reason:text asked_at_ms:whole asked_at:text
+    decided_at_ms:whole? decided_at:text?";
 
 const EVENT: &str = "seq:whole at_ms:whole at:text kind:text actor:text task_id:text? task_seq:whole?
     workflow_id:text? run_id:text? data:table patch:table";
@@ -195,6 +203,7 @@ fn of_kind(kind: &str) -> Value {
         "whole" => json!({ "type": "integer" }),
         "flag" => json!({ "type": "boolean" }),
         "table" => json!({ "type": "object" }),
+        "any" => json!({}),
         "texts" => json!({ "type": "array", "items": { "type": "string" } }),
         kind => match kind.strip_prefix("list") {
             Some(kind) => json!({ "type": "array", "items": named(kind) }),
@@ -206,7 +215,7 @@ fn of_kind(kind: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Question, Task};
+    use crate::domain::{Approval, Question, Task};
     use crate::tools::wire;
     use std::collections::BTreeSet;
 
@@ -218,6 +227,7 @@ mod tests {
     fn the_schemas_name_what_is_answered() {
         let task = wire::with_run(&Task::default(), None);
         assert_eq!(names(&table(TASK)["properties"]), names(&task));
+        assert_eq!(names(&table(APPROVAL)["properties"]), names(&wire::approval(&Approval::default())));
         assert_eq!(names(&table(QUESTION)["properties"]), names(&wire::question(&Question::default())));
     }
 }

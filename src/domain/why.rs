@@ -13,6 +13,8 @@ use super::time::{Millis, short_age};
 pub struct Surroundings {
     /// Whether anybody dispatches.
     pub dispatcher: DispatcherState,
+    /// Whoever dispatches starts nothing, since the database was found damaged.
+    pub halted: bool,
     /// Slots in use.
     pub slots_used: u32,
     /// Slots there are.
@@ -75,13 +77,18 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
                 format!("press s, or andon resume {seq}"),
             ));
         }
-        TaskStatus::Blocked => match &card.question {
-            Some(question) => reasons.push(reason(
+        TaskStatus::Blocked => match (&card.question, &card.approval) {
+            (Some(question), _) => reasons.push(reason(
                 "question",
                 format!("it asks: {}", one_line(&question.text)),
                 format!("press a, or andon answer {seq} TEXT"),
             )),
-            None => reasons.push(reason(
+            (None, Some(approval)) => reasons.push(reason(
+                "approval",
+                format!("waits for approval, since {} wrote it: {}", approval.asked_by, approval.label()),
+                format!("press a, or andon allow {seq}, or andon deny {seq} --reason TEXT"),
+            )),
+            (None, None) => reasons.push(reason(
                 "blocked",
                 with_detail("it is blocked", &card.blocked_reason),
                 format!("andon unblock {seq}"),
@@ -198,6 +205,11 @@ fn in_the_queue(card: &Card, around: &Surroundings, now: Millis, reasons: &mut V
         DispatcherState::Nobody => {
             reasons.push(reason("no_dispatcher", "nobody dispatches", "start andon, or andon --headless"));
         }
+        _ if around.halted => reasons.push(reason(
+            "damaged",
+            "the database is damaged, so nothing is started",
+            "andon doctor names the damage; end andon, put a backup in its place, start it again",
+        )),
         DispatcherState::Draining => {
             reasons.push(reason("draining", "the dispatcher is stopping", "start andon again"));
         }
@@ -236,6 +248,7 @@ mod tests {
     fn here() -> Surroundings {
         Surroundings {
             dispatcher: DispatcherState::Here,
+            halted: false,
             slots_used: 0,
             slots_total: 4,
             ..Default::default()

@@ -131,6 +131,7 @@ fn about(outcome: &Outcome) -> String {
         Outcome::Question(question) => question.id.to_string(),
         Outcome::Workflow(workflow) | Outcome::Advanced { workflow, .. } => workflow.id.to_string(),
         Outcome::Board(name) => name.clone(),
-        Outcome::Tasks(_) | Outcome::Purged(_) => String::new(),
+        Outcome::Approval(approval) => approval.id.to_string(),
+        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted => String::new(),
     }
 }

@@ -3,6 +3,7 @@
 //! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`] and [`pen`], then [`tasks`].
 
 mod answers;
+mod approvals;
 mod bell;
 mod boards;
 mod cards;

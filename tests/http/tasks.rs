@@ -179,3 +179,41 @@ fn a_question_is_answered_once_and_only_by_its_own_task() {
     let late = board.ask("POST", &format!("/tasks/{other}/clarification"), Some(late));
     assert_eq!(late.problem(409), "question_cancelled");
 }
+
+#[test]
+fn what_an_agent_put_there_waits_to_be_allowed_and_an_answer_allows_nothing() {
+    let board = Board::new();
+    let script = "andon add 'by an agent' --start -- touch made && andon add again --start -- touch again";
+    let path = format!(
+        "{}:/usr/bin:/bin",
+        std::path::Path::new(env!("CARGO_BIN_EXE_andon")).parent().unwrap().display()
+    );
+    let card =
+        json!({ "title": "x", "command": ["sh", "-c", script], "start": true, "env": { "PATH": path } });
+    board.post("/tasks", card);
+    board.house.until("1", "success");
+    board.house.until("2", "blocked");
+    board.house.until("3", "blocked");
+    let waiting = board.get("/approvals");
+    assert_eq!(seqs(&waiting), [2, 3]);
+    assert_eq!(waiting, board.house.json(&["approvals", "--board", "*"]));
+    let id = waiting["items"][0]["approval_id"].as_str().unwrap();
+    let decide = |task: i64, body: Value| board.ask("POST", &format!("/tasks/{task}/approval"), Some(body));
+    decide(3, json!({ "decision": "allow", "approval_id": id })).problem(404);
+    decide(2, json!({ "decision": "allow", "feedback": "x" })).problem(422);
+    decide(2, json!({ "decision": "approve" })).problem(409);
+    decide(1, json!({ "decision": "allow" })).problem(409);
+    let answer = json!({ "question_id": "q_abcdefghijkl", "answer": "yes" });
+    board.ask("POST", "/tasks/2/clarification", Some(answer)).problem(404);
+    let allowed = decide(2, json!({ "decision": "allow", "approval_id": id }));
+    assert_eq!((allowed.status, &allowed.json()["approval_id"]), (200, &json!(id)), "{allowed:?}");
+    decide(2, json!({ "decision": "allow", "approval_id": id })).problem(409);
+    board.house.until("2", "success");
+    let denied = decide(3, json!({ "decision": "deny", "reason": "once is enough" }));
+    assert_eq!(
+        (&denied.json()["state"], &denied.json()["reason"]),
+        (&json!("denied"), &json!("once is enough"))
+    );
+    board.house.until("3", "failed");
+    assert_eq!(board.get("/approvals")["items"], json!([]));
+}
