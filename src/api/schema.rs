@@ -154,7 +154,7 @@ const TASK: &str = "seq:whole id:text workflow_id:text step_id:text parent_task_
     deadline_ms:whole? time_left_ms:whole? not_before_ms:whole? open_predecessors:whole held:flag run_next:flag
     since_ms:whole created_at_ms:whole created_at:text updated_at_ms:whole updated_at:text queued_at_ms:whole?
     queued_at:text? started_at_ms:whole? started_at:text? finished_at_ms:whole? finished_at:text?
-    archived_at_ms:whole? archived_at:text? owner:text lease_until_ms:whole?";
+    archived_at_ms:whole? archived_at:text? written_by:text owner:text lease_until_ms:whole?";
 
 const VIEW: &str = "runs:list[Run] waits:list[Wait] dependencies:list[Neighbour] dependents:list[Neighbour]";
 
@@ -163,7 +163,8 @@ const RUN: &str = "id:text task_id:text number:whole epoch:whole attempt:whole o
     deadline_ms:whole? process:table? closing_as:text? closing_text:text closing_self:flag outcome:text?
     exit_code:whole? exit_signal:whole? note:text parked:flag";
 
-const QUESTION: &str = "task_id:text question_id:text question:text run_id:text? purpose:text options:texts
+const QUESTION: &str =
+    "task_id:text question_id:text kind:text question:text run_id:text? purpose:text options:texts
     asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text?";
 
 const APPROVAL: &str =
