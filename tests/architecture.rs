@@ -16,13 +16,13 @@ fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["domain", "engine", "process"]),
         ("agents", &["domain", "engine", "tools", "process"]),
         ("tui", &["domain", "engine"]),
-        ("cli", &["domain", "engine", "tools", "agents", "tui"]),
+        ("api", &["domain", "engine", "tools"]),
+        ("cli", &["domain", "engine", "tools", "agents", "tui", "api"]),
     ])
 }
 
-/// The one part of a room that another may see beside those: the board reads log files, and that touches no
-/// process.
-const PARTS: [(&str, &str); 1] = [("tui", "crate::process::log::")];
+/// The one part of a room that others may see beside those: a face reads log files, and that touches no process.
+const PARTS: [(&str, &str); 2] = [("tui", "crate::process::log::"), ("api", "crate::process::log::")];
 
 /// Words of crates that a room must not know.
 fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -38,6 +38,7 @@ fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["rusqlite", "ratatui", "crossterm"]),
         ("agents", &["rusqlite", "ratatui", "crossterm", "crate::store"]),
         ("tui", &["rusqlite", "crate::store"]),
+        ("api", &["rusqlite", "crate::store", "ratatui", "crossterm"]),
         ("cli", &["rusqlite", "crate::store"]),
     ])
 }

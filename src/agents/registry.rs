@@ -4,7 +4,7 @@
 use super::steps::{StepCall, StepReply, StepTools};
 use crate::domain::Actor;
 use crate::engine::Engine;
-use crate::tools::{Inside, Registry, ToolContext, names};
+use crate::tools::{Inside, Registry, ToolContext, Waiting, names};
 
 /// The tools of the house, for steps.
 pub struct RegistryTools {
@@ -45,6 +45,7 @@ impl StepTools for RegistryTools {
             cwd,
             session: Some(call.spec.session.clone()),
             board: Some(call.spec.board.clone()),
+            waiting: Waiting::default(),
         };
         let result = self.registry.call_step(call.name, call.params, &context);
         result.map(StepReply::Done).map_err(|error| error.message)

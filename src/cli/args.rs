@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events, list, log,
-    purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
+    mcp, purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -126,6 +126,8 @@ pub enum Verb {
     Workflow(workflow::WorkflowVerb),
     /// Call a tool by its JSON, as an agent would
     Tool(tool::ToolArgs),
+    /// The tools for an agent, by the Model Context Protocol on standard input and output
+    Mcp(mcp::McpArgs),
     /// The boards
     Boards(boards::BoardsArgs),
     /// The configuration: path, show, check

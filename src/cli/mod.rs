@@ -27,6 +27,7 @@ mod headless;
 mod list;
 mod log;
 mod logging;
+mod mcp;
 mod output;
 mod prompt;
 mod purge;
@@ -122,6 +123,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
+        Verb::Mcp(args) => mcp::run(context, &args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
         Verb::Doctor(args) => doctor::run(context, &args),

@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::{CliError, Exit};
 use super::{registry, work};
 use crate::domain::Actor;
-use crate::tools::{Inside, ToolContext};
+use crate::tools::{Inside, ToolContext, Waiting};
 
 /// Options of `tool`.
 #[derive(Debug, Args)]
@@ -69,5 +69,6 @@ fn tool_context(context: &mut Context, args: &ToolArgs) -> Result<ToolContext, C
         cwd: work::folder(None)?.into(),
         session: args.session.clone(),
         board: Some(context.board()?),
+        waiting: Waiting::default(),
     })
 }

@@ -147,6 +147,9 @@ pub enum Command {
     /// The task asks a person and becomes BLOCKED. The caller is inside its run, or is the operator. With
     /// `waits` the asking process lives on and waits for the answer in the same run. → Question
     Ask { task: IdRef, question: String, options: Vec<String>, waits: bool },
+    /// Whoever asked begins to wait for the answer in its run, or no longer does: then the answer queues the task
+    /// once that run has ended. → [`Outcome::Question`], with the answer where that was there first
+    Attend { question: QuestionId, waits: bool },
     /// Answers a question; operator only. → Question
     Answer { question: QuestionRef, answer: AnswerText },
     /// Makes a workflow with its step tasks, PENDING. → Workflow

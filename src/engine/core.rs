@@ -360,6 +360,9 @@ impl Act<'_, '_> {
             Command::Ask { task, question, options, waits } => self
                 .ask(&task, &question, &options, waits)
                 .map(|question| Outcome::Question(Box::new(question))),
+            Command::Attend { question, waits } => {
+                self.attend(&question, waits).map(|question| Outcome::Question(Box::new(question)))
+            }
             Command::Answer { question, answer } => {
                 self.answer(&question, &answer).map(|question| Outcome::Question(Box::new(question)))
             }

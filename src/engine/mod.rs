@@ -5,6 +5,7 @@
 //! SQL (that is `store`), screens, sockets, processes.
 
 mod act;
+mod attend;
 mod claim;
 pub mod clock;
 pub mod command;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ToolError;
 use super::folder::Folder;
+use super::waiting::Waiting;
 use crate::domain::{Actor, IdRef, RunId, TaskId};
 use crate::engine::Engine;
 
@@ -31,6 +32,8 @@ pub struct ToolContext {
     pub session: Option<String>,
     /// The caller's board; `None` = the default board.
     pub board: Option<String>,
+    /// How long the caller waits for a person.
+    pub waiting: Waiting,
 }
 
 impl ToolContext {

@@ -13,6 +13,7 @@ pub mod record;
 pub mod registry;
 pub mod shape;
 pub mod task;
+pub mod waiting;
 pub mod workflow;
 
 use serde_json::{Map, Value};
@@ -22,6 +23,7 @@ pub use context::{Inside, ToolContext};
 pub use error::{ErrorClass, ToolError};
 pub use registry::{Answer, Registry, reply};
 pub use shape::{Risk, Shape};
+pub use waiting::Waiting;
 
 use folder::Folder;
 use params::Params;

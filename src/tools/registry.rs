@@ -102,6 +102,16 @@ impl Registry {
         self.run(ctx, shape, &params)
     }
 
+    /// Carries out one call of the tool with this name.
+    pub fn call_named(
+        &self,
+        ctx: &ToolContext,
+        name: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        self.run(ctx, find(name)?, params)
+    }
+
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
     /// process and a question of their own as steps, and are not carried out here.
     pub fn call_step(
@@ -139,7 +149,7 @@ impl Registry {
     fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
         let params = Params::read(shape, params)?;
         match shape.name {
-            "exec" => exec::call(&ctx.cwd, &params),
+            "exec" => exec::call(&ctx.cwd, &ctx.waiting, &params),
             "read_file" => files::read(&ctx.folder()?, &params),
             "write_file" => files::write(&ctx.folder()?, &params),
             "clarify" => clarify::call(ctx, &params),

@@ -1,0 +1,218 @@
+//! One `tools/call`, from its parameters to its result. The tool works on a thread that may block; meanwhile its
+//! client hears every few seconds that it goes on, may cancel it, and is asked what the tool asks a person.
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData, JsonObject,
+    ProgressNotificationParam, ProgressToken,
+};
+use rmcp::service::{Peer, RequestContext};
+use serde_json::{Value, json};
+use std::time::Instant;
+use tokio::task::JoinError;
+use tokio::time::{Interval, MissedTickBehavior, interval_at};
+
+use super::ask::{Asking, Retry};
+use super::server::Server;
+use crate::domain::Question;
+use crate::domain::text::{one_line, shortened};
+use crate::tools::registry::find;
+use crate::tools::waiting::CallerHold;
+use crate::tools::{ErrorClass, Shape, ToolError, Waiting};
+
+/// Actions that change nothing.
+const LOOKS: &[&str] = &["get", "list", "status"];
+
+/// Whether a tool has anything for who may only look at the board. Files are not on the board.
+pub(super) fn looks(shape: &Shape) -> bool {
+    shape.actions.iter().any(|action| LOOKS.contains(&action.name))
+}
+
+/// A caller's text, fit for an error.
+pub(super) fn shown(text: &str) -> String {
+    shortened(&one_line(text), 40)
+}
+
+/// Carries out one call.
+pub(super) async fn carry_out(
+    server: &Server,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResponse, ErrorData> {
+    let caller = server.caller(&context)?;
+    let shape = find(&request.name).map_err(|error| ErrorData::invalid_params(error.message, None))?;
+    let mut params = request.arguments.unwrap_or_default();
+    if let Err(refused) = check_right(caller.may_write, shape, &params) {
+        return Ok(result(Err(refused)).into());
+    }
+    let asks = Asking::of(&caller, &context);
+    let retry = Retry::of(&caller, shape, &params, request.request_state, request.input_responses);
+    sign(&mut params, shape, caller.actor.name());
+
+    let (waiting, hold) = Waiting::of_call(server.limits.wait);
+    let tools = caller.context(server.engine.clone(), waiting);
+    let registry = server.registry.clone();
+    let work = tokio::task::spawn_blocking(move || match retry {
+        Some(retry) => retry.carry_out(&tools),
+        None => registry.call_named(&tools, shape.name, &params),
+    });
+    let call = Call { server, context: &context, name: shape.name, hold, asks };
+    call.follow(work).await
+}
+
+/// Who may only look calls no more than what looks.
+fn check_right(may_write: bool, shape: &Shape, params: &JsonObject) -> Result<(), ToolError> {
+    let action = params.get("action").and_then(Value::as_str).unwrap_or_default();
+    if may_write || (looks(shape) && LOOKS.contains(&action)) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} changes things, and this token is for reading; use the token of `andon token admin`",
+        match action {
+            "" => shape.name.to_owned(),
+            action => format!("{} {}", shape.name, shown(action)),
+        }
+    );
+    Err(ToolError::new(ErrorClass::NotAllowed, "not_allowed", message))
+}
+
+/// A card made through a client says where it came from.
+fn sign(params: &mut JsonObject, shape: &Shape, name: &str) {
+    let creates = shape.name == "task" && params.get("action").is_some_and(|action| action == "create");
+    if creates && name.starts_with("mcp:") && !params.contains_key("source") {
+        params.insert("source".to_owned(), json!(name));
+    }
+}
+
+/// A call whose tool works.
+struct Call<'a> {
+    server: &'a Server,
+    context: &'a RequestContext<RoleServer>,
+    name: &'static str,
+    hold: CallerHold,
+    asks: Asking,
+}
+
+impl Call<'_> {
+    /// Sees the call to its end.
+    async fn follow(
+        mut self,
+        mut work: tokio::task::JoinHandle<Result<Value, ToolError>>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let mut pulse = Pulse::new(self.context, self.server, self.name);
+        let mut gone = self.server.gone.clone();
+        let mut left = false;
+        loop {
+            tokio::select! {
+                done = &mut work => return ended(done),
+                () = self.context.ct.cancelled(), if !left => left = self.leave(),
+                // An error means that nobody is there who could say it.
+                _ = gone.wait_for(|gone| *gone), if !left => left = self.leave(),
+                Some(question) = self.hold.asked.recv(), if !left => {
+                    pulse.waits_for(&question);
+                    if let Some(required) = self.asks.input_required(&question) {
+                        self.hold.leave();
+                        return Ok(required.into());
+                    }
+                    self.asks.ask_client(self.server, self.context, question);
+                }
+                () = self.asks.answered() => {}
+                () = pulse.beat() => {}
+            }
+        }
+    }
+
+    fn leave(&self) -> bool {
+        self.hold.leave();
+        true
+    }
+}
+
+fn ended(done: Result<Result<Value, ToolError>, JoinError>) -> Result<CallToolResponse, ErrorData> {
+    match done {
+        Ok(done) => Ok(result(done).into()),
+        Err(error) => {
+            let message = format!("the tool broke while it worked: {error}");
+            Err(ErrorData::internal_error(message, None))
+        }
+    }
+}
+
+/// What a tool gave, as a result of the protocol. A tool's error is a result too, so that the model reads it.
+fn result(done: Result<Value, ToolError>) -> CallToolResult {
+    match done {
+        Ok(value @ Value::Object(_)) => CallToolResult::structured(value),
+        Ok(value) => CallToolResult::success(vec![ContentBlock::text(value.to_string())]),
+        Err(error) => CallToolResult::structured_error(error.to_json()),
+    }
+}
+
+/// Tells the client every few seconds that a call goes on, where it wants to know.
+struct Pulse {
+    to: Option<(Peer<RoleServer>, ProgressToken)>,
+    ticks: Interval,
+    begun: Instant,
+    beats: u32,
+    doing: String,
+}
+
+impl Pulse {
+    fn new(context: &RequestContext<RoleServer>, server: &Server, name: &str) -> Self {
+        let every = server.limits.progress.max(std::time::Duration::from_millis(1));
+        let mut ticks = interval_at(tokio::time::Instant::now() + every, every);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let token = context.meta.get_progress_token();
+        Self {
+            to: token.map(|token| (context.peer.clone(), token)),
+            ticks,
+            begun: Instant::now(),
+            beats: 0,
+            doing: format!("{name} goes on"),
+        }
+    }
+
+    fn waits_for(&mut self, question: &Question) {
+        self.doing = format!("waits for a person to answer: {}", shortened(&one_line(&question.text), 200));
+    }
+
+    /// Waits for the next beat and tells it; for ever where nobody wants to know.
+    async fn beat(&mut self) {
+        let Some((peer, token)) = &self.to else { return std::future::pending().await };
+        self.ticks.tick().await;
+        self.beats += 1;
+        let message = format!("{} ({} s)", self.doing, self.begun.elapsed().as_secs());
+        let progress =
+            ProgressNotificationParam::new(token.clone(), f64::from(self.beats)).with_message(message);
+        // A client that can't be told has gone, and that is heard elsewhere.
+        let _ = peer.notify_progress(progress).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::registry::find;
+
+    #[test]
+    fn who_may_only_look_may_look_at_the_board_and_at_nothing_else() {
+        let may = |tool: &str, params: Value| {
+            check_right(false, find(tool).unwrap(), params.as_object().unwrap()).is_ok()
+        };
+        assert!(may("task", json!({ "action": "list" })) && may("workflow", json!({ "action": "status" })));
+        assert!(!may("task", json!({ "action": "cancel" })) && !may("task", json!({})));
+        assert!(!may("exec", json!({ "command": "id" })) && !may("read_file", json!({ "path": "x" })));
+    }
+
+    #[test]
+    fn a_card_says_which_client_made_it_unless_it_says_otherwise() {
+        let signed = |params: Value, name: &str| {
+            let mut params = params.as_object().unwrap().clone();
+            sign(&mut params, find("task").unwrap(), name);
+            params.get("source").cloned()
+        };
+        assert_eq!(signed(json!({ "action": "create" }), "mcp:x"), Some(json!("mcp:x")));
+        assert_eq!(signed(json!({ "action": "create", "source": "y" }), "mcp:x"), Some(json!("y")));
+        assert_eq!(signed(json!({ "action": "list" }), "mcp:x"), None);
+        assert_eq!(signed(json!({ "action": "create" }), "ann"), None);
+    }
+}
