@@ -29,7 +29,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 pub fn run(context: &mut Context, args: &McpArgs) -> Result<Exit, CliError> {
     let registry = registry::of(context)?;
     let caller = Caller {
-        actor: context.actor().clone(),
+        right: context.actor().clone(),
         cwd: work::folder(None)?.into(),
         session: std::env::var("ANDON_SESSION").ok().filter(|session| !session.is_empty()),
         board: Some(context.board()?),

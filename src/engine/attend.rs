@@ -11,9 +11,12 @@ impl Act<'_, '_> {
     /// now: with the answer, where that was there first.
     pub(super) fn attend(&mut self, id: &QuestionId, waits: bool) -> Result<Question, Failure> {
         let mut question = self.find_question(&QuestionRef::Id(id.clone()))?;
-        if let Actor::Agent { run, .. } = &self.actor
-            && question.run_id.as_ref() != Some(run)
-        {
+        let own = match &self.actor {
+            Actor::Agent { run, .. } => question.run_id.as_ref() == Some(run),
+            Actor::Guest { .. } => false,
+            Actor::Operator { .. } | Actor::Engine => true,
+        };
+        if !own {
             return Err(Refusal::not_allowed(format!(
                 "question {id} was asked by another run, which alone may wait for its answer; ask a question of your own"
             ))
@@ -23,7 +26,7 @@ impl Act<'_, '_> {
         let asker = self.tx.active_run(ledger.task().seq)?;
         let asker = asker.filter(|run| Some(&run.id) == question.run_id.as_ref() && run.closing_as.is_none());
         match (question.state, asker) {
-            (WaitState::Open, Some(_)) => self.tx.set_asker_waits(&question.id, waits)?,
+            (WaitState::Open, Some(_)) => self.tx.set_asker_waits(question.id.as_str(), waits)?,
             // It was answered while nobody waited, and the run that asked is still there to read it.
             (WaitState::Answered, Some(run)) if waits => {
                 question.state = WaitState::Consumed;

@@ -84,20 +84,20 @@ pub fn awaited(ctx: &ToolContext, id: &QuestionId) -> Result<Value, ToolError> {
     if let Some(answer) = answer(ctx, id)? {
         return Ok(json!({ "question_id": id, "answer": answer }));
     }
-    let left = taken(ctx, Command::Attend { question: id.clone(), waits: false })?;
-    match left.state {
-        WaitState::Answered | WaitState::Consumed => Ok(json!({ "question_id": id, "answer": left.answer })),
-        _ => Ok(json!({
-            "question_id": id,
-            "state": "parked",
-            "message": match ctx.inside {
-                Some(_) => "parked: end your turn. The question is on the board, and its answer resumes this task \
-                            in a new turn; do not guess it and do not go on without it.",
-                None => "parked: the question is on the board and nobody has answered it yet; look at the task \
-                         again later.",
-            },
-        })),
-    }
+    let message = match ctx.inside {
+        Some(_) => {
+            let left = taken(ctx, Command::Attend { question: id.clone(), waits: false })?;
+            if matches!(left.state, WaitState::Answered | WaitState::Consumed) {
+                return Ok(json!({ "question_id": id, "answer": left.answer }));
+            }
+            "parked: end your turn. The question is on the board, and its answer resumes this task in a new turn; do \
+             not guess it and do not go on without it."
+        }
+        None => {
+            "parked: the question is on the board and nobody has answered it yet; look at the task again later."
+        }
+    };
+    Ok(json!({ "question_id": id, "state": "parked", "message": message }))
 }
 
 fn is_own(ctx: &ToolContext, task: &IdRef) -> Result<bool, ToolError> {
@@ -119,7 +119,11 @@ fn answer(ctx: &ToolContext, id: &QuestionId) -> Result<Option<String>, ToolErro
                     return Ok(None);
                 }
             }
-            WaitState::Answered | WaitState::Consumed => return Ok(Some(question.answer)),
+            WaitState::Answered
+            | WaitState::Consumed
+            | WaitState::Allowed
+            | WaitState::Denied
+            | WaitState::Triggered => return Ok(Some(question.answer)),
             WaitState::Superseded => {
                 return Err(ToolError::new(
                     ErrorClass::State,
@@ -134,6 +138,13 @@ fn answer(ctx: &ToolContext, id: &QuestionId) -> Result<Option<String>, ToolErro
                     ErrorClass::State,
                     "question_cancelled",
                     format!("question {id} was withdrawn, since its task was cancelled"),
+                ));
+            }
+            WaitState::Expired => {
+                return Err(ToolError::new(
+                    ErrorClass::State,
+                    "question_expired",
+                    format!("nobody answered question {id} in the time that it was given"),
                 ));
             }
         }

@@ -40,7 +40,8 @@ enum Way {
 /// The question that goes out to the client, if one does.
 pub(super) struct Asking {
     way: Way,
-    actor: Actor,
+    /// Who answers.
+    person: Option<Actor>,
     form: Option<JoinHandle<()>>,
 }
 
@@ -53,12 +54,13 @@ impl Asking {
         let newer = context
             .protocol_version()
             .is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        let way = match (takes_forms && caller.speaks_for_a_person(), newer) {
+        let person = caller.person().cloned();
+        let way = match (takes_forms && person.is_some(), newer) {
             (false, _) => Way::None,
             (true, false) => Way::Request,
             (true, true) => Way::Result,
         };
-        Self { way, actor: caller.actor.clone(), form: None }
+        Self { way, person, form: None }
     }
 
     /// The result that asks for a second call with the answer, for a client that takes it so.
@@ -73,9 +75,9 @@ impl Asking {
 
     /// Sends the client a form, where it takes forms. Its answer goes the way of every answer.
     pub fn ask_client(&mut self, server: &Server, context: &RequestContext<RoleServer>, question: Question) {
-        if self.way == Way::Request {
-            let (peer, engine, actor) = (context.peer.clone(), server.engine.clone(), self.actor.clone());
-            self.form = Some(tokio::spawn(fill_in(peer, engine, actor, question)));
+        if let (Way::Request, Some(person)) = (self.way, self.person.clone()) {
+            let (peer, engine) = (context.peer.clone(), server.engine.clone());
+            self.form = Some(tokio::spawn(fill_in(peer, engine, person, question)));
         }
     }
 
@@ -100,14 +102,14 @@ impl Drop for Asking {
 }
 
 /// Asks the client until it gives an answer that can be taken, or wants to give none.
-async fn fill_in(peer: Peer<RoleServer>, engine: Engine, actor: Actor, question: Question) {
+async fn fill_in(peer: Peer<RoleServer>, engine: Engine, person: Actor, question: Question) {
     let mut note = String::new();
     loop {
         let Some(form) = form(&question, &note) else { return };
         let Ok(filled) = peer.create_elicitation(form).await else { return };
         let Some(answer) = answer_in(&filled) else { return };
-        let (engine, actor, id) = (engine.clone(), actor.clone(), question.id.clone());
-        match tokio::task::spawn_blocking(move || take(&engine, &actor, id, answer)).await {
+        let (engine, person, id) = (engine.clone(), person.clone(), question.id.clone());
+        match tokio::task::spawn_blocking(move || take(&engine, &person, id, answer)).await {
             Ok(Err(EngineError::Refused(refusal))) if refusal.class == RefusalClass::Invalid => {
                 note = refusal.message;
             }
@@ -158,6 +160,7 @@ pub(super) struct Retry {
     question: QuestionId,
     text: String,
     answer: Option<String>,
+    person: Actor,
 }
 
 impl Retry {
@@ -169,15 +172,14 @@ impl Retry {
         state: Option<String>,
         responses: Option<InputResponses>,
     ) -> Option<Self> {
-        if shape.name != clarify::CLARIFY.name || !caller.speaks_for_a_person() {
-            return None;
-        }
+        let person = caller.person().filter(|_| shape.name == clarify::CLARIFY.name)?.clone();
         let filled = responses.and_then(|mut responses| responses.remove(ANSWER));
         let filled: Option<ElicitResult> = filled.and_then(|filled| serde_json::from_value(filled).ok());
         Some(Self {
             question: QuestionId(state?),
             text: params.get("question").and_then(Value::as_str).unwrap_or_default().to_owned(),
             answer: filled.as_ref().and_then(answer_in),
+            person,
         })
     }
 
@@ -193,7 +195,7 @@ impl Retry {
             );
         }
         if let Some(answer) = self.answer {
-            match take(&ctx.engine, &ctx.actor, question.id.clone(), answer) {
+            match take(&ctx.engine, &self.person, question.id.clone(), answer) {
                 // Somebody else was faster, and that answer is the one that counts.
                 Err(EngineError::Refused(refusal)) if refusal.class == RefusalClass::State => {}
                 taken => taken?,

@@ -14,8 +14,8 @@ use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::ask::{Asking, Retry};
 use super::server::Server;
-use crate::domain::Question;
 use crate::domain::text::{one_line, shortened};
+use crate::domain::{Actor, Question};
 use crate::tools::registry::find;
 use crate::tools::waiting::CallerHold;
 use crate::tools::{ErrorClass, Shape, ToolError, Waiting};
@@ -47,10 +47,11 @@ pub(super) async fn carry_out(
     }
     let asks = Asking::of(&caller, &context);
     let retry = Retry::of(&caller, shape, &params, request.request_state, request.input_responses);
-    sign(&mut params, shape, caller.actor.name());
+    let actor = caller.actor(context.client_info().map(|client| client.name).as_deref());
+    sign(&mut params, shape, &actor);
 
     let (waiting, hold) = Waiting::of_call(server.limits.wait);
-    let tools = caller.context(server.engine.clone(), waiting);
+    let tools = caller.context(actor, server.engine.clone(), waiting);
     let registry = server.registry.clone();
     let work = tokio::task::spawn_blocking(move || match retry {
         Some(retry) => retry.carry_out(&tools),
@@ -77,9 +78,12 @@ fn check_right(may_write: bool, shape: &Shape, params: &JsonObject) -> Result<()
 }
 
 /// A card made through a client says where it came from.
-fn sign(params: &mut JsonObject, shape: &Shape, name: &str) {
+fn sign(params: &mut JsonObject, shape: &Shape, actor: &Actor) {
     let creates = shape.name == "task" && params.get("action").is_some_and(|action| action == "create");
-    if creates && name.starts_with("mcp:") && !params.contains_key("source") {
+    if let Actor::Guest { name } = actor
+        && creates
+        && !params.contains_key("source")
+    {
         params.insert("source".to_owned(), json!(name));
     }
 }
@@ -205,14 +209,15 @@ mod tests {
 
     #[test]
     fn a_card_says_which_client_made_it_unless_it_says_otherwise() {
-        let signed = |params: Value, name: &str| {
+        let guest = Actor::Guest { name: "mcp:x".into() };
+        let signed = |params: Value, actor: &Actor| {
             let mut params = params.as_object().unwrap().clone();
-            sign(&mut params, find("task").unwrap(), name);
+            sign(&mut params, find("task").unwrap(), actor);
             params.get("source").cloned()
         };
-        assert_eq!(signed(json!({ "action": "create" }), "mcp:x"), Some(json!("mcp:x")));
-        assert_eq!(signed(json!({ "action": "create", "source": "y" }), "mcp:x"), Some(json!("y")));
-        assert_eq!(signed(json!({ "action": "list" }), "mcp:x"), None);
-        assert_eq!(signed(json!({ "action": "create" }), "ann"), None);
+        assert_eq!(signed(json!({ "action": "create" }), &guest), Some(json!("mcp:x")));
+        assert_eq!(signed(json!({ "action": "create", "source": "y" }), &guest), Some(json!("y")));
+        assert_eq!(signed(json!({ "action": "list" }), &guest), None);
+        assert_eq!(signed(json!({ "action": "create" }), &Actor::operator("ann")), None);
     }
 }

@@ -102,10 +102,7 @@ impl Server {
                 parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned()
             }
         };
-        let caller =
-            caller.ok_or_else(|| ErrorData::invalid_request("nobody knows who makes this request", None))?;
-        let client = context.client_info().map(|client| client.name).filter(|name| !name.trim().is_empty());
-        Ok(caller.through(client.as_deref()))
+        caller.ok_or_else(|| ErrorData::invalid_request("nobody knows who makes this request", None))
     }
 
     /// Runs a read of the board on a thread that may block.
