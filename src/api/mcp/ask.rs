@@ -5,13 +5,15 @@
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema, EnumSchema,
-    InputRequest, InputRequiredResult, InputResponses, JsonObject, ProtocolVersion,
+    ClientResult, ElicitRequest, ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationSchema,
+    EnumSchema, InputRequest, InputRequiredResult, InputResponses, JsonObject, ProtocolVersion,
+    ServerRequest,
 };
-use rmcp::service::{Peer, RequestContext};
+use rmcp::service::{Peer, PeerRequestOptions, RequestContext};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use tokio::task::JoinHandle;
+use std::pin::Pin;
+use tokio::sync::oneshot;
 
 use super::caller::Caller;
 use super::server::Server;
@@ -42,7 +44,16 @@ pub(super) struct Asking {
     way: Way,
     /// Who answers.
     person: Option<Actor>,
-    form: Option<JoinHandle<()>>,
+    form: Option<Form>,
+}
+
+/// A form that the client has.
+struct Form {
+    /// Dropped when the form is no longer needed.
+    needed: oneshot::Sender<()>,
+    /// Over when the client is through with it, or was told that it is not needed. Driven within the call that
+    /// asks: over HTTP the form then goes out on that call's own stream.
+    filled: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 impl Asking {
@@ -77,36 +88,53 @@ impl Asking {
     pub fn ask_client(&mut self, server: &Server, context: &RequestContext<RoleServer>, question: Question) {
         if let (Way::Request, Some(person)) = (self.way, self.person.clone()) {
             let (peer, engine) = (context.peer.clone(), server.engine.clone());
-            self.form = Some(tokio::spawn(fill_in(peer, engine, person, question)));
+            let (needed, unneeded) = oneshot::channel();
+            let filled = Box::pin(fill_in(peer, engine, person, question, unneeded));
+            self.form = Some(Form { needed, filled });
         }
     }
 
-    /// Comes back when the client is through with its form; never where it has none.
+    /// Comes back when the client is through with its form; never where it has none. What came of it is on the board.
     pub async fn answered(&mut self) {
         match &mut self.form {
-            // What came of it is on the board.
-            Some(form) => drop(form.await),
+            Some(form) => (&mut form.filled).await,
             None => return std::future::pending().await,
         }
         self.form = None;
     }
-}
 
-impl Drop for Asking {
-    fn drop(&mut self) {
-        // The client hears that its form is no longer needed.
-        if let Some(form) = &self.form {
-            form.abort();
+    /// Tells the client that a form which it still has is no longer needed.
+    pub async fn take_back(&mut self) {
+        if let Some(Form { needed, filled }) = self.form.take() {
+            drop(needed);
+            filled.await;
         }
     }
 }
 
-/// Asks the client until it gives an answer that can be taken, or wants to give none.
-async fn fill_in(peer: Peer<RoleServer>, engine: Engine, person: Actor, question: Question) {
+/// Asks the client until it gives an answer that can be taken, wants to give none, or none is needed any more.
+async fn fill_in(
+    peer: Peer<RoleServer>,
+    engine: Engine,
+    person: Actor,
+    question: Question,
+    mut unneeded: oneshot::Receiver<()>,
+) {
     let mut note = String::new();
     loop {
         let Some(form) = form(&question, &note) else { return };
-        let Ok(filled) = peer.create_elicitation(form).await else { return };
+        let request = ServerRequest::ElicitRequest(ElicitRequest::new(form));
+        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let Ok(mut sent) = sent else { return };
+        let reply = tokio::select! {
+            reply = &mut sent.rx => reply,
+            _ = &mut unneeded => {
+                // A client that can't be told has gone, and its form with it.
+                let _ = sent.cancel(Some("it is answered elsewhere, or no longer asked".to_owned())).await;
+                return;
+            }
+        };
+        let Ok(Ok(ClientResult::ElicitResult(filled))) = reply else { return };
         let Some(answer) = answer_in(&filled) else { return };
         let (engine, person, id) = (engine.clone(), person.clone(), question.id.clone());
         match tokio::task::spawn_blocking(move || take(&engine, &person, id, answer)).await {

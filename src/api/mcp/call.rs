@@ -106,9 +106,9 @@ impl Call<'_> {
         let mut pulse = Pulse::new(self.context, self.server, self.name);
         let mut gone = self.server.gone.clone();
         let mut left = false;
-        loop {
+        let done = loop {
             tokio::select! {
-                done = &mut work => return ended(done),
+                done = &mut work => break done,
                 () = self.context.ct.cancelled(), if !left => left = self.leave(),
                 // An error means that nobody is there who could say it.
                 _ = gone.wait_for(|gone| *gone), if !left => left = self.leave(),
@@ -123,7 +123,9 @@ impl Call<'_> {
                 () = self.asks.answered() => {}
                 () = pulse.beat() => {}
             }
-        }
+        };
+        self.asks.take_back().await;
+        ended(done)
     }
 
     fn leave(&self) -> bool {

@@ -7,9 +7,11 @@ use rmcp::model::{ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
+use std::fs::File;
 use std::io::{self, BufRead, Read};
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use tokio::io::{AsyncWriteExt, Stdout};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::{Mutex, mpsc, watch};
 
 /// The longest line, in bytes; the longest text that a tool takes is far shorter.
@@ -26,7 +28,7 @@ enum Line {
 /// Standard input and output as a transport.
 pub(super) struct Lines {
     input: mpsc::Receiver<Line>,
-    output: Arc<Mutex<Stdout>>,
+    output: Arc<Mutex<tokio::fs::File>>,
     gone: watch::Sender<bool>,
     /// Whether a request came; before the first there is nothing that could be notified.
     begun: bool,
@@ -36,11 +38,15 @@ impl Lines {
     /// Reads stdin and writes stdout from now on; `gone` becomes true at the end of input.
     ///
     /// # Errors
-    /// When there is no thread to read on.
+    /// When there is no thread to read on, or stdout is closed.
     pub fn of_this_process(gone: watch::Sender<bool>) -> io::Result<Self> {
         let (lines, input) = mpsc::channel(AHEAD);
         std::thread::Builder::new().name("andon-stdin".to_owned()).spawn(move || read_into(&lines))?;
-        Ok(Self { input, output: Arc::new(Mutex::new(tokio::io::stdout())), gone, begun: false })
+        // Not the stdout that the rest of the program knows: a client that reads nothing would hold its lock, and with
+        // it everybody who wants to leave.
+        let output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        let output = Arc::new(Mutex::new(tokio::fs::File::from_std(output)));
+        Ok(Self { input, output, gone, begun: false })
     }
 
     async fn refuse(&mut self, error: ErrorData, id: Option<RequestId>) {
