@@ -16,6 +16,7 @@ fn a_server_inside_a_run_is_that_runs_agent_and_knows_its_task() {
     assert_eq!((&child["created_by"], &child["source"]), (&json!("claude"), &json!("")));
     let done = client.call("task", json!({ "action": "complete", "result": "by its agent" }));
     assert_eq!(done["accepted"], true, "it does not wait for its own end");
+    house.open_gate();
     let card = house.until("1", "success");
     assert_eq!(card["result"], "by its agent");
 }

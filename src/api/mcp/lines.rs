@@ -128,7 +128,7 @@ impl Transport<RoleServer> for Lines {
                         return Some(message);
                     }
                 }
-                Err((error, id)) => self.refuse(error, id).await,
+                Err(fault) => self.refuse(fault.error, fault.id).await,
             }
         }
     }
@@ -138,22 +138,29 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// The message in a line, or what is wrong with it and the id that it has all the same.
-fn understood(line: Line) -> Result<RxJsonRpcMessage<RoleServer>, (ErrorData, Option<RequestId>)> {
+/// What is wrong with a line, and the id that it has all the same.
+struct Fault {
+    error: ErrorData,
+    id: Option<RequestId>,
+}
+
+/// The message in a line.
+fn understood(line: Line) -> Result<RxJsonRpcMessage<RoleServer>, Box<Fault>> {
     let line = match line {
         Line::Text(line) => line,
         Line::TooLong => {
             let message = format!("a message of more than {} MiB is not read", LINE_LIMIT >> 20);
-            return Err((ErrorData::invalid_request(message, None), None));
+            return Err(Box::new(Fault { error: ErrorData::invalid_request(message, None), id: None }));
         }
     };
-    let value: Value = serde_json::from_slice(&line)
-        .map_err(|error| (ErrorData::parse_error(format!("not JSON: {error}"), None), None))?;
+    let value: Value = serde_json::from_slice(&line).map_err(|error| {
+        Box::new(Fault { error: ErrorData::parse_error(format!("not JSON: {error}"), None), id: None })
+    })?;
     let id = value.get("id").and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok());
     serde_json::from_value(value).map_err(|_| {
         let message =
             "not a message of JSON-RPC 2.0; one is an object with jsonrpc, method and, for a request, id";
-        (ErrorData::invalid_request(message, None), id)
+        Box::new(Fault { error: ErrorData::invalid_request(message, None), id })
     })
 }
 
@@ -175,8 +182,8 @@ mod tests {
     #[test]
     fn what_is_no_message_keeps_its_id_where_it_has_one() {
         let wrong = |text: &str| {
-            let (error, id) = understood(Line::Text(text.as_bytes().to_vec())).unwrap_err();
-            (error.code.0, id.map(|id| id.to_string()))
+            let fault = understood(Line::Text(text.as_bytes().to_vec())).err().unwrap();
+            (fault.error.code.0, fault.id.map(|id| id.to_string()))
         };
         assert_eq!(wrong("{"), (-32700, None));
         assert_eq!(wrong("\u{0}"), (-32700, None));
