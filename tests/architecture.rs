@@ -21,7 +21,8 @@ fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
     ])
 }
 
-/// The one part of a room that others may see beside those: a face reads log files, and that touches no process.
+/// The one part of a room that another may see beside those: the board and HTTP read log files, and that
+/// touches no process.
 const PARTS: [(&str, &str); 2] = [("tui", "crate::process::log::"), ("api", "crate::process::log::")];
 
 /// Words of crates that a room must not know.
@@ -38,7 +39,7 @@ fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["rusqlite", "ratatui", "crossterm"]),
         ("agents", &["rusqlite", "ratatui", "crossterm", "crate::store"]),
         ("tui", &["rusqlite", "crate::store"]),
-        ("api", &["rusqlite", "crate::store", "ratatui", "crossterm"]),
+        ("api", &["rusqlite", "crate::store", "ratatui", "crossterm", "std::process", "tokio::process"]),
         ("cli", &["rusqlite", "crate::store"]),
     ])
 }
@@ -169,6 +170,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
     BTreeMap::from([
         ("agents/papers.rs", (1, "a paper beside a run's log")),
         ("agents/scripted.rs", (2, "what a script of the demo and of tests names")),
+        ("api/token.rs", (2, "the tokens, beside the database under names of their own")),
         ("cli/board.rs", (1, "the keymap")),
         ("cli/config/mod.rs", (1, "the configuration, before the database is opened")),
         ("cli/definition_file.rs", (1, "the workflow's file, before the database is opened")),

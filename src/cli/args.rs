@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, mcp, purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
+    list, log, mcp, purge, questions, run, scripted_agent, show, status, token, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -58,7 +58,7 @@ pub struct Globals {
     /// For what dispatches: how many runs at a time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Everywhere")]
     pub parallel: Option<u32>,
-    /// For what dispatches: the address to serve HTTP on, or `off` (not built yet)
+    /// For what dispatches: the address to serve HTTP on, or `off`
     #[arg(long, global = true, value_name = "ADDR", env = "ANDON_HTTP", help_heading = "Everywhere")]
     pub http: Option<String>,
 }
@@ -134,6 +134,8 @@ pub enum Verb {
     Tool(tool::ToolArgs),
     /// The tools for an agent, by the Model Context Protocol on standard input and output
     Mcp(mcp::McpArgs),
+    /// The token that a program sends to reach the board over HTTP
+    Token(token::TokenArgs),
     /// The boards
     Boards(boards::BoardsArgs),
     /// The configuration: path, show, check

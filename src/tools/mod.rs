@@ -15,7 +15,9 @@ pub mod registry;
 pub mod shape;
 pub mod task;
 pub mod waiting;
+pub mod wire;
 pub mod workflow;
+pub mod workflow_file;
 
 use serde_json::{Map, Value};
 use std::path::Path;

@@ -9,7 +9,7 @@ use rmcp::model::{
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Value, json};
 use std::time::Instant;
-use tokio::task::JoinError;
+use tokio::sync::oneshot::{self, error::RecvError};
 use tokio::time::{Interval, MissedTickBehavior, interval_at};
 
 use super::ask::{Asking, Retry};
@@ -53,12 +53,33 @@ pub(super) async fn carry_out(
     let (waiting, hold) = Waiting::of_call(server.limits.wait);
     let tools = caller.context(actor, server.engine.clone(), waiting);
     let registry = server.registry.clone();
-    let work = tokio::task::spawn_blocking(move || match retry {
-        Some(retry) => retry.carry_out(&tools),
-        None => registry.call_named(&tools, shape.name, &params),
+    let Ok(seat) = server.seats.clone().try_acquire_owned() else {
+        let message = "as many calls as are served at a time go on already; end some, then call again";
+        return Ok(result(Err(ToolError::new(ErrorClass::State, "busy", message))).into());
+    };
+    let work = on_its_own_thread(move || {
+        let _seat = seat;
+        match retry {
+            Some(retry) => retry.carry_out(&tools),
+            None => registry.call_named(&tools, shape.name, &params),
+        }
     });
     let call = Call { server, context: &context, name: shape.name, hold, asks };
     call.follow(work).await
+}
+
+/// Runs a call on a thread of its own. A call may wait for minutes, and the threads that requests share are few.
+fn on_its_own_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
+    let (done, result) = oneshot::channel();
+    let spawned = std::thread::Builder::new().name("andon-call".to_owned()).spawn(move || {
+        // Nobody waits any more for a call whose client has gone.
+        let _ = done.send(work());
+    });
+    // Without a thread nothing was begun: whoever waits hears that the work is gone.
+    if let Err(error) = spawned {
+        tracing::error!(%error, "no thread for a call");
+    }
+    result
 }
 
 /// Who may only look calls no more than what looks.
@@ -101,7 +122,7 @@ impl Call<'_> {
     /// Sees the call to its end.
     async fn follow(
         mut self,
-        mut work: tokio::task::JoinHandle<Result<Value, ToolError>>,
+        mut work: oneshot::Receiver<Result<Value, ToolError>>,
     ) -> Result<CallToolResponse, ErrorData> {
         let mut pulse = Pulse::new(self.context, self.server, self.name);
         let mut gone = self.server.gone.clone();
@@ -134,12 +155,11 @@ impl Call<'_> {
     }
 }
 
-fn ended(done: Result<Result<Value, ToolError>, JoinError>) -> Result<CallToolResponse, ErrorData> {
+fn ended(done: Result<Result<Value, ToolError>, RecvError>) -> Result<CallToolResponse, ErrorData> {
     match done {
         Ok(done) => Ok(result(done).into()),
-        Err(error) => {
-            let message = format!("the tool broke while it worked: {error}");
-            Err(ErrorData::internal_error(message, None))
+        Err(_) => {
+            Err(ErrorData::internal_error("the tool broke while it worked; andon's own log says how", None))
         }
     }
 }

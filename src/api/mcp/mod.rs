@@ -5,6 +5,7 @@
 mod ask;
 mod call;
 pub mod caller;
+pub mod http;
 mod lines;
 mod resources;
 pub mod server;

@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use rmcp::model::{
     ErrorData, ListResourcesResult, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::call::shown;
 use crate::domain::id::IdKind;
@@ -15,7 +15,7 @@ use crate::domain::text::{many_lines, one_line};
 use crate::domain::{BoardSnapshot, Card, IdRef, Refusal, Task, TaskStatus};
 use crate::engine::{Engine, EngineError, TaskFilter, TaskView};
 use crate::process::log::read_tail;
-use crate::tools::record;
+use crate::tools::wire;
 
 /// How many cards a page of the list has.
 const PAGE: usize = 100;
@@ -104,7 +104,7 @@ pub(super) fn read(engine: &Engine, uri: &str) -> Result<ReadResourceResult, Err
     let parts: Vec<&str> = uri.strip_prefix("andon://").unwrap_or_default().split('/').collect();
     let (text, kind) = match parts.as_slice() {
         ["board", name] => (board(engine, name, uri)?, MARKDOWN),
-        ["task", id] => (record(engine, &view(engine, id, uri)?)?.to_string(), JSON),
+        ["task", id] => (wire::task_view(&view(engine, id, uri)?).to_string(), JSON),
         ["task", id, "log"] => (log(engine, &view(engine, id, uri)?, uri)?, TEXT),
         _ => {
             return Err(nothing_at(
@@ -134,16 +134,6 @@ fn refused(error: EngineError, what: &str) -> ErrorData {
 fn view(engine: &Engine, id: &str, uri: &str) -> Result<TaskView, ErrorData> {
     let id = IdRef::parse(id, IdKind::Task).map_err(|refusal| nothing_at(uri, &refusal.message))?;
     engine.task_view(&id).map_err(|error| refused(error, uri))
-}
-
-fn record(engine: &Engine, view: &TaskView) -> Result<Value, ErrorData> {
-    let record = record::of_task(engine, &view.task);
-    let mut record = record.map_err(|error| ErrorData::internal_error(error.message, None))?;
-    record["runs"] = json!(view.runs);
-    record["waits"] = json!(view.questions);
-    record["dependencies"] = json!(view.predecessors);
-    record["dependents"] = json!(view.successors);
-    Ok(record)
 }
 
 fn log(engine: &Engine, view: &TaskView, uri: &str) -> Result<String, ErrorData> {

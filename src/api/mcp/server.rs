@@ -12,6 +12,7 @@ use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 use tokio::sync::watch::Receiver;
 
 use super::caller::Caller;
@@ -37,6 +38,9 @@ const METHODS: &[&str] = &[
     "resources/unsubscribe",
     "subscriptions/listen",
 ];
+
+/// How many calls may go on at the same time: each has a thread of its own, since it may wait for a person.
+const SEATS: usize = 256;
 
 /// How long calls wait, and how often they say so.
 #[derive(Debug, Clone, Copy)]
@@ -70,6 +74,8 @@ pub struct Server {
     pub(super) limits: Limits,
     /// Becomes true, or closes, when the client can't be told anything any more.
     pub(super) gone: Receiver<bool>,
+    /// One for each call that may go on at the same time.
+    pub(super) seats: Arc<Semaphore>,
     callers: Callers,
     watch: Arc<Watch>,
 }
@@ -84,13 +90,34 @@ impl Server {
         gone: Receiver<bool>,
     ) -> Self {
         let watch = Arc::new(Watch::new(engine.clone()));
-        Self { engine, registry, limits, gone, callers: Callers::One(caller), watch }
+        Self {
+            engine,
+            registry,
+            limits,
+            gone,
+            seats: Arc::new(Semaphore::new(SEATS)),
+            callers: Callers::One(caller),
+            watch,
+        }
     }
 
     /// A server for one HTTP session. Each request carries its [`Caller`] among its extensions.
     pub fn for_requests(engine: Engine, registry: Registry, limits: Limits, gone: Receiver<bool>) -> Self {
         let watch = Arc::new(Watch::new(engine.clone()));
-        Self { engine, registry, limits, gone, callers: Callers::OfRequest, watch }
+        Self {
+            engine,
+            registry,
+            limits,
+            gone,
+            seats: Arc::new(Semaphore::new(SEATS)),
+            callers: Callers::OfRequest,
+            watch,
+        }
+    }
+
+    /// The same for another session, which hears of changes by itself.
+    pub(super) fn for_another(&self) -> Self {
+        Self { watch: Arc::new(Watch::new(self.engine.clone())), ..self.clone() }
     }
 
     /// Who makes this request.
@@ -98,7 +125,7 @@ impl Server {
         let caller = match &self.callers {
             Callers::One(caller) => Some(caller.clone()),
             Callers::OfRequest => {
-                let parts = context.extensions.get::<http::request::Parts>();
+                let parts = context.extensions.get::<axum::http::request::Parts>();
                 parts.and_then(|parts| parts.extensions.get::<Caller>()).cloned()
             }
         };
