@@ -97,6 +97,24 @@ impl House {
         Daemon(child)
     }
 
+    /// Starts a daemon that serves HTTP at a free port; it is stopped with the value.
+    pub fn serve(&self) -> Served {
+        let mut command = self.command(&["--headless", "--http", "127.0.0.1:0"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut ready = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut ready).unwrap();
+        let url = ready.trim().strip_prefix("ready http://").unwrap().to_owned();
+        Served { address: url, daemon: Daemon(child) }
+    }
+
+    /// Waits until so many questions are open.
+    pub fn questions(&self, count: usize) {
+        let end = Instant::now() + LONG_ENOUGH;
+        while self.json(&["questions"])["items"].as_array().map_or(0, Vec::len) != count {
+            assert!(Instant::now() < end, "there never were {count} questions");
+        }
+    }
+
     /// A client of `andon mcp`, not greeted yet; `change` sets what else the server gets.
     pub fn client_with(&self, args: &[&str], change: impl FnOnce(&mut Command)) -> Client {
         let mut command = self.command(&[&["mcp"], args].concat());
@@ -146,5 +164,33 @@ impl Drop for Daemon {
         // One that has ended already needs no signal.
         let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
         let _ = self.0.wait();
+    }
+}
+
+/// A daemon that serves HTTP.
+pub struct Served {
+    address: String,
+    daemon: Daemon,
+}
+
+impl Served {
+    /// Host and port.
+    pub fn address(&self) -> String {
+        self.address.clone()
+    }
+
+    /// Stops it as a person would; it ends in good order and soon.
+    pub fn stop(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.daemon.0);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let end = Instant::now() + LONG_ENOUGH;
+        loop {
+            if let Some(status) = self.daemon.0.try_wait().unwrap() {
+                assert!(status.success(), "{status}");
+                return;
+            }
+            assert!(Instant::now() < end, "the daemon does not end");
+            std::thread::yield_now();
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod client;
 mod faults;
 mod house;
+mod http;
 mod inside;
 mod questions;
 mod resources;
