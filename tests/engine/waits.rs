@@ -1,8 +1,7 @@
 use super::clockwork::{Clockwork, HOUR};
 use super::fake::{House, Player, id, runnable};
 use andon::domain::{
-    Actor, Dispatch, EventKind, IdRef, Refusal, RunOutcome, Task, TaskStatus, Wait, WaitKind,
-    WaitState, lamp,
+    Actor, Dispatch, EventKind, IdRef, Refusal, RunOutcome, Task, TaskStatus, Wait, WaitKind, WaitState, lamp,
 };
 use andon::engine::{
     AnswerText, Command, Effect, Ending, NewTask, Outcome, QuestionRef, Report, RunSpec, TaskEdit, WaitOn,
