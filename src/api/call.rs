@@ -430,6 +430,9 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             body
         }
         Outcome::Board(name) => json!({ "id": name }),
+        Outcome::Wait(wait) => wire::wait(wait),
+        Outcome::Timer(timer) => json!(timer),
+        Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),
         Outcome::Purged(_) | Outcome::Permitted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))

@@ -1,42 +1,51 @@
-//! Whether the process that asked waits for the answer. One that waits goes on in the same run; one that ends
-//! leaves the answer to the task's next run. A caller may change its mind in between, and no answer is lost by it.
+//! Whether the process that asked waits for the answer, the decision or the event. One that waits goes on in the same
+//! run; one that ends leaves it to the task's next run. A caller may change its mind in between, and nothing that came
+//! is lost by it.
 
 use super::act::Act;
-use super::command::QuestionRef;
-use crate::domain::{Actor, EventKind, Question, QuestionId, Refusal, WaitState};
+use crate::domain::id::IdKind;
+use crate::domain::{Actor, EventKind, Refusal, Wait, WaitId, WaitKind, WaitState, Waiter};
 use crate::store::Failure;
 
 impl Act<'_, '_> {
-    /// Whoever asked begins to wait for the answer in its run, or no longer waits. Gives the question as it is
-    /// now: with the answer, where that was there first.
-    pub(super) fn attend(&mut self, id: &QuestionId, waits: bool) -> Result<Question, Failure> {
-        let mut question = self.find_question(&QuestionRef::Id(id.clone()))?;
+    /// Whoever asked begins to wait in its run, or no longer waits. Gives the wait as it is now: over, where what was
+    /// waited for came first.
+    pub(super) fn attend(&mut self, id: &WaitId, waits: bool) -> Result<Wait, Failure> {
+        let found = self.tx.wait(id.as_str())?;
+        let mut wait = found.ok_or_else(|| Refusal::not_found(IdKind::Wait.word(), id.as_str()))?;
         let own = match &self.actor {
-            Actor::Agent { run, .. } => question.run_id.as_ref() == Some(run),
+            Actor::Agent { run, .. } => wait.run_id.as_ref() == Some(run),
             Actor::Guest { .. } => false,
             Actor::Operator { .. } | Actor::Engine => true,
         };
         if !own {
             return Err(Refusal::not_allowed(format!(
-                "question {id} was asked by another run, which alone may wait for its answer; ask a question of your own"
+                "{id} was asked by another run, which alone may wait for it; ask for something of your own"
             ))
             .into());
         }
-        let mut ledger = self.open_id(&question.task_id)?;
+        let Waiter::Task(task) = &wait.waiter else { return Ok(wait) };
+        let ledger = self.open_id(task)?;
         let asker = self.tx.active_run(ledger.task().seq)?;
-        let asker = asker.filter(|run| Some(&run.id) == question.run_id.as_ref() && run.closing_as.is_none());
-        match (question.state, asker) {
-            (WaitState::Open, Some(_)) => self.tx.set_asker_waits(question.id.as_str(), waits)?,
-            // It was answered while nobody waited, and the run that asked is still there to read it.
-            (WaitState::Answered, Some(run)) if waits => {
-                question.state = WaitState::Consumed;
-                self.tx.update_question(&question)?;
-                self.tx.deliver_answer(&question.id, &run.id)?;
-                self.unpark(&mut ledger, run, EventKind::Answered)?;
-                self.save(ledger)?;
+        let lives =
+            asker.is_some_and(|run| Some(&run.id) == wait.run_id.as_ref() && run.closing_as.is_none());
+        match wait.state {
+            WaitState::Open if lives => {
+                self.tx.set_asker_waits(wait.id.as_str(), waits)?;
+                wait.asker_waits = waits;
+            }
+            // It came while nobody waited, and the run that asked is still there to read it.
+            WaitState::Answered | WaitState::Triggered if lives && waits => {
+                let kind = match wait.kind {
+                    WaitKind::Question => EventKind::Answered,
+                    _ => EventKind::Triggered,
+                };
+                self.go_on(ledger, wait.id.as_str(), true, kind)?;
+                wait.state = WaitState::Consumed;
+                self.tx.update_wait(&wait)?;
             }
             _ => {}
         }
-        Ok(question)
+        Ok(wait)
     }
 }

@@ -132,6 +132,8 @@ fn about(outcome: &Outcome) -> String {
         Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Workflow(workflow) | Outcome::Advanced { workflow, .. } => workflow.id.to_string(),
         Outcome::Board(name) => name.clone(),
-        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted => String::new(),
+        Outcome::Wait(wait) => wait.id.to_string(),
+        Outcome::Timer(timer) => timer.id.to_string(),
+        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted | Outcome::Woken { .. } => String::new(),
     }
 }

@@ -8,6 +8,7 @@ use super::error::{ErrorClass, ToolError};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
 use super::waiting::{LOOK_AGAIN, Woken};
+use crate::domain::time::SECOND_MS;
 use crate::domain::{IdRef, Question, QuestionId, WaitState};
 use crate::engine::{Command, Outcome};
 
@@ -26,8 +27,18 @@ pub const CLARIFY: Shape = Shape {
             kind: Kind::Flag,
             about: "wait for the answer; yes inside a run unless false, no outside of one unless true",
         },
+        Field {
+            name: "expires_in_seconds",
+            kind: Kind::Whole(1, 31_536_000),
+            about: "give up when nobody has answered by then; never unless given",
+        },
     ],
-    actions: &[Action { name: "", about: "", needs: &["question"], takes: &["options", "task_id", "wait"] }],
+    actions: &[Action {
+        name: "",
+        about: "",
+        needs: &["question"],
+        takes: &["options", "task_id", "wait", "expires_in_seconds"],
+    }],
 };
 
 /// Asks, and waits where the caller waits.
@@ -42,13 +53,21 @@ pub fn call(ctx: &ToolContext, params: &Params) -> Result<Value, ToolError> {
             ));
         }
     };
-    let inside = is_own(ctx, &task)?;
+    let inside = ctx.is_own(&task)?;
     let wait = params.flag("wait").unwrap_or(inside);
     let text = params.text_or_empty("question");
     let options = params.texts("options").unwrap_or_default();
+    let expires_at_ms =
+        params.small("expires_in_seconds").map(|seconds| ctx.engine.now() + i64::from(seconds) * SECOND_MS);
     let question = match asked_already(ctx, &text, &options)? {
-        Some(question) => taken(ctx, Command::Attend { question, waits: wait })?,
-        None => taken(ctx, Command::Ask { task, question: text, options, waits: inside && wait })?,
+        Some(question) => {
+            ctx.attend(question.as_str(), wait)?;
+            ctx.engine.question(&question)?
+        }
+        None => {
+            let waits = inside && wait;
+            taken(ctx, Command::Ask { task, question: text, options, waits, expires_at_ms })?
+        }
     };
     if !wait {
         return Ok(json!({ "question_id": question.id, "state": question.state }));
@@ -86,7 +105,8 @@ pub fn awaited(ctx: &ToolContext, id: &QuestionId) -> Result<Value, ToolError> {
     }
     let message = match ctx.inside {
         Some(_) => {
-            let left = taken(ctx, Command::Attend { question: id.clone(), waits: false })?;
+            ctx.attend(id.as_str(), false)?;
+            let left = ctx.engine.question(id)?;
             if matches!(left.state, WaitState::Answered | WaitState::Consumed) {
                 return Ok(json!({ "question_id": id, "answer": left.answer }));
             }
@@ -98,14 +118,6 @@ pub fn awaited(ctx: &ToolContext, id: &QuestionId) -> Result<Value, ToolError> {
         }
     };
     Ok(json!({ "question_id": id, "state": "parked", "message": message }))
-}
-
-fn is_own(ctx: &ToolContext, task: &IdRef) -> Result<bool, ToolError> {
-    match &ctx.inside {
-        None => Ok(false),
-        Some(inside) if *task == IdRef::Full(inside.task.0.clone()) => Ok(true),
-        Some(inside) => Ok(ctx.engine.task(task)?.id == inside.task),
-    }
 }
 
 /// Waits until the question is answered or no longer asked; `None` when the caller waits no longer.

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::error::ToolError;
 use super::folder::Folder;
 use super::waiting::Waiting;
-use crate::domain::{Actor, IdRef, RunId, TaskId};
-use crate::engine::Engine;
+use crate::domain::{Actor, IdRef, RunId, TaskId, WaitId};
+use crate::engine::{Command, Engine};
 
 /// The run that a caller is inside of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +46,22 @@ impl ToolContext {
             false => task.executor.and_then(|executor| executor.cwd),
         };
         Folder::new(of_task.as_ref().map_or(&self.cwd, |path| Path::new(path)), &self.cwd)
+    }
+
+    /// Whether the caller waits for this (a question, an approval, any wait) in its run. It may be over already.
+    pub fn attend(&self, wait: &str, waits: bool) -> Result<(), ToolError> {
+        let command = Command::Attend { wait: WaitId(wait.to_owned()), waits };
+        self.engine.execute(command, &self.actor)?;
+        Ok(())
+    }
+
+    /// Whether this is the caller's own task.
+    pub fn is_own(&self, task: &IdRef) -> Result<bool, ToolError> {
+        match &self.inside {
+            None => Ok(false),
+            Some(inside) if *task == IdRef::Full(inside.task.0.clone()) => Ok(true),
+            Some(inside) => Ok(self.engine.task(task)?.id == inside.task),
+        }
     }
 
     /// The caller's own task, if it is inside a run.

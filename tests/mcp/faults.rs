@@ -97,6 +97,7 @@ fn a_signal_ends_the_server_and_what_it_was_running() {
     for hang_up in [true, false] {
         let house = House::new();
         let (card, run) = ("t_none", json!({ "id": "r_none" }));
+        house.configure("[approvals]\nexec = \"allow\"\n");
         let mut client = house.inside(card, &run, &[]);
         client.greet();
         let pid = running_program(&house, &mut client);

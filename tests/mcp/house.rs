@@ -13,8 +13,8 @@ const PROGRAM: &str = env!("CARGO_BIN_EXE_andon");
 /// Nothing here takes long; what does is a hang.
 pub const LONG_ENOUGH: Duration = Duration::from_secs(60);
 /// A run that ends when its gate is opened; one that is given an answer prints it and ends.
-const GATED: &str =
-    r#"if [ -n "$ANDON_ANSWER" ]; then echo "got $ANDON_ANSWER"; else mkfifo gate; read _ < gate; fi"#;
+const GATED: &str = r#"if [ -n "$ANDON_ANSWER" ]; then echo "got $ANDON_ANSWER"; exit; fi
+    rm -f gate gate.new; mkfifo gate.new; mv gate.new gate; read _ < gate"#;
 
 /// A folder with a database.
 pub struct House {
@@ -30,6 +30,13 @@ impl House {
     /// Its folder.
     pub fn path(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Writes the configuration.
+    pub fn configure(&self, text: &str) {
+        let folder = self.path().join("config/andon");
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("config.toml"), text).unwrap();
     }
 
     /// A call of the program, with nothing of the caller's own surroundings in it.
