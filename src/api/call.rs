@@ -22,7 +22,7 @@ use crate::domain::{ApprovalId, IdRef, RunId, TaskId};
 use crate::engine::{Bound, Bounds, Command, Engine, KeptAnswer, OnceKey, Outcome, Subject};
 use crate::tools::params::Params;
 use crate::tools::shape::Kind;
-use crate::tools::{Shape, ToolContext, wire};
+use crate::tools::{Shape, ToolContext, Waiting, wire};
 
 /// How much of a body that is too long is still read, so that its sender comes to reading the answer.
 const DRAINED: usize = 16 * BODY_LIMIT;
@@ -85,6 +85,7 @@ impl Call {
             cwd: self.api.cwd().to_owned(),
             session: None,
             board: None,
+            waiting: Waiting::default(),
         }
     }
 
@@ -444,6 +445,7 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             wire::list(items, None)
         }
         Outcome::Question(question) => wire::question(question),
+        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Workflow(workflow) => wire::workflow(&engine.workflow(workflow.id.as_str())?),
         Outcome::Advanced { workflow, changes } => {
             let mut body = wire::workflow(&engine.workflow(workflow.id.as_str())?);
@@ -451,7 +453,6 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             body
         }
         Outcome::Board(name) => json!({ "id": name }),
-        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Wait(wait) => wire::wait(wait),
         Outcome::Timer(timer) => json!(timer),
         Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),

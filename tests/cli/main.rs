@@ -18,4 +18,5 @@ mod streams;
 mod terminal;
 mod todo;
 mod tools;
+mod waits;
 mod workflows;
