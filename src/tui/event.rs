@@ -3,10 +3,11 @@
 
 use crossterm::event::KeyEvent;
 
+use super::lamps::LampKey;
 use crate::domain::time::Millis;
 use crate::domain::why::Reason;
-use crate::domain::{BoardSnapshot, QuestionId, RunId, Task, TaskId};
-use crate::engine::{Command, Outcome, TaskView};
+use crate::domain::{BoardSnapshot, RunId, Task, TaskId};
+use crate::engine::{Command, Outcome, StepView, TaskView};
 
 /// What reaches the board.
 #[derive(Debug)]
@@ -28,7 +29,12 @@ pub enum Event {
     /// The board as it is now.
     Snapshot(Box<BoardSnapshot>),
     /// A card with all that hangs on it, for the panel, the form or the answer dialogue.
-    View(Box<TaskView>),
+    View {
+        /// The card.
+        view: Box<TaskView>,
+        /// The steps of its workflow, where there are few enough to be shown.
+        steps: Vec<StepView>,
+    },
     /// A card's record, to be edited.
     ToEdit {
         /// The record as it is now.
@@ -72,7 +78,7 @@ pub enum Event {
         message: String,
     },
     /// Answers that were begun before the program was last closed.
-    Drafts(Vec<(QuestionId, String)>),
+    Drafts(Vec<(LampKey, String)>),
     /// `$EDITOR` was closed.
     Edited {
         /// The card's record before.
@@ -157,7 +163,7 @@ pub enum Effect {
     /// Follow no output.
     StopLog,
     /// Keep an answer that was begun; an empty text drops it.
-    KeepDraft(QuestionId, String),
+    KeepDraft(LampKey, String),
     /// Copy to the clipboard (OSC 52).
     Clipboard(String),
     /// Set the terminal's title.

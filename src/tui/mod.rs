@@ -15,6 +15,7 @@ pub mod filter;
 mod follow;
 pub mod input;
 pub mod keymap;
+pub mod lamps;
 pub mod layer;
 pub mod layout;
 pub mod log;

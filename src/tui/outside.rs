@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::drafts::Drafts;
 use super::event::{EditPlace, Effect, Event, Loading};
 use super::follow::Follower;
-use super::opened::HISTORY_PAGE;
+use super::opened::{HISTORY_PAGE, STEPS_SHOWN};
 use crate::domain::{Actor, IdRef, Task, TaskId};
 use crate::engine::{Command, Engine, EngineError};
 
@@ -71,7 +71,13 @@ impl Outside {
             }
             Effect::LoadView(task) => {
                 self.read(Loading::Card, move |engine| {
-                    Ok(Event::View(Box::new(engine.task_view(&full(&task))?)))
+                    let view = Box::new(engine.task_view(&full(&task))?);
+                    let workflow = view.card.workflow.as_ref().filter(|brief| brief.total <= STEPS_SHOWN);
+                    let steps = match workflow {
+                        Some(brief) => engine.workflow(brief.id.as_str())?.steps,
+                        None => Vec::new(),
+                    };
+                    Ok(Event::View { view, steps })
                 });
             }
             Effect::LoadToEdit(task, place) => self.read_to_edit(task, place),

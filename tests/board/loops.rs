@@ -59,7 +59,7 @@ fn a_question_is_answered_in_place_and_the_task_goes_on() {
     table.until("looking for databases");
     assert!(table.screen().contains("submit answer and continue"), "{}", table.screen());
     table.press("2<enter>");
-    table.until("answered; nothing else asks");
+    table.until("answered; nothing else needs you");
     table.wait("the result", |t| t.engine.task(&IdRef::Seq(1)).unwrap().result == "production");
     table.press("tllllllll");
     table.until("✓ production");
@@ -216,7 +216,7 @@ fn the_terminal_is_told_what_it_must_know() {
     table.wait("the board to come back", |t| t.session.host.calls.last().is_some_and(|call| call == "enter"));
     let calls = table.session.host.calls.clone();
     assert!(calls.contains(&format!("clipboard {}", task.id)), "{calls:?}");
-    assert!(calls.contains(&"title andon · default".to_owned()), "{calls:?}");
+    assert!(calls.contains(&"title andon ▸ default".to_owned()), "{calls:?}");
     let stop = calls.iter().position(|call| call == "stop").unwrap();
     assert_eq!(calls[stop - 1], "leave", "{calls:?}");
     assert!(table.screen().contains("Copy me"));

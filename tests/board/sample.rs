@@ -196,6 +196,50 @@ pub fn busy() -> BoardSnapshot {
     board(cards)
 }
 
+/// One lamp of each kind, the oldest first in this order: failure, review, question, block, stuck, quiet.
+pub fn lamps() -> BoardSnapshot {
+    use TaskStatus::*;
+    let auto = |card: Card| Card { dispatch: Dispatch::Auto, ..card };
+    let since = |minutes: i64, card: Card| Card { since_ms: NOW - minutes * MINUTE, ..card };
+    let gone =
+        Predecessor { id: "t_behind".into(), seq: 17, title: "Choose a name".into(), status: Cancelled };
+    board(vec![
+        card(1, Pending, "Nothing to say"),
+        since(90, auto(Card { error: "exit 101: no token".into(), ..card(18, Failed, "Publish crate") })),
+        since(
+            80,
+            auto(Card {
+                agent: Some("claude".into()),
+                labels: labels("ui"),
+                review_summary: "Dark mode follows the system; 42 tests pass.".into(),
+                result: "changed 6 files".into(),
+                ..card(9, Review, "Add dark mode")
+            }),
+        ),
+        auto(Card {
+            agent: Some("claude".into()),
+            workflow: release(2),
+            question: Some(question(
+                1,
+                "哪个数据库是目标？",
+                &["测试环境", "生产环境（只读副本）"],
+                70 * MINUTE,
+            )),
+            ..card(22, Blocked, "迁移数据库的结构并保证旧版本的客户端仍然可以读取所有的数据而不出错")
+        }),
+        since(
+            60,
+            Card { blocked_reason: "the key is with Ana".into(), ..card(23, Blocked, "Sign the release") },
+        ),
+        since(50, auto(Card { predecessors: vec![gone], ..card(24, Queued, "Print the name") })),
+        auto(Card {
+            agent: Some("codex".into()),
+            run: run(1, 40 * MINUTE, 30 * MINUTE),
+            ..card(25, Running, "Translate the manual")
+        }),
+    ])
+}
+
 /// Titles that are hard to draw.
 pub fn hard() -> BoardSnapshot {
     use TaskStatus::*;

@@ -32,7 +32,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         Event::Terminate => terminate(app, &mut effects),
         Event::Changed => read::changed(app, &mut effects),
         Event::Snapshot(snapshot) => read::snapshot(app, *snapshot, &mut effects),
-        Event::View(view) => read::view(app, view),
+        Event::View { view, steps } => read::view(app, view, steps),
         Event::ToEdit { task, place: EditPlace::Form } => {
             app.layers.push(Layer::Form(Box::new(FormLayer::edit(*task))));
         }
@@ -68,8 +68,13 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.notices.trouble(message, app.now);
         }
         Event::Drafts(drafts) => {
-            for (question, text) in drafts {
-                app.drafts.entry(question).or_insert(text);
+            for (key, text) in drafts {
+                for layer in &mut app.layers {
+                    if let Layer::Answer(answer) = layer {
+                        answer.take_up(&key, &text);
+                    }
+                }
+                app.drafts.entry(key).or_insert(text);
             }
         }
         Event::Trouble(text) => app.notices.trouble(text, app.now),
@@ -91,8 +96,11 @@ fn settle(app: &mut App, effects: &mut Vec<Effect>) {
         .iter()
         .filter(|card| lamp(card, app.now).is_some_and(|l| l.needs_person()))
         .count();
-    let title =
-        if lit > 0 { format!("({lit}) andon · {}", app.board) } else { format!("andon · {}", app.board) };
+    let title = if lit > 0 {
+        format!("◆ {lit} andon ▸ {}", app.board)
+    } else {
+        format!("andon ▸ {}", app.board)
+    };
     if title != app.title {
         effects.push(Effect::Title(title.clone()));
         app.title = title;

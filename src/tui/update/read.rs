@@ -1,14 +1,17 @@
 //! What is shown is kept fresh: one read of the board under way, at most one more wanted; the opened card, its
 //! history and its output follow what is on the screen.
 
+use std::collections::HashSet;
+
 use super::refresh;
 use crate::domain::lamp::lamp;
 use crate::domain::{BoardSnapshot, Event, RunId, TaskId};
-use crate::engine::TaskView;
+use crate::engine::{StepView, TaskView};
 use crate::tui::Exit;
 use crate::tui::app::{App, Leaving};
 use crate::tui::detail::Tab;
 use crate::tui::event::Effect;
+use crate::tui::lamps;
 use crate::tui::layer::Layer;
 use crate::tui::opened::{HISTORY_PAGE, Opened};
 
@@ -43,14 +46,7 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     let bare = app.columns.iter().all(|column| column.cards.is_empty());
     app.snapshot = snapshot;
     app.moving = None;
-    let open: Vec<_> =
-        app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
-    app.answered.retain(|question| open.contains(question));
-    for layer in &mut app.layers {
-        if let Layer::Answer(answer) = layer {
-            answer.closed_elsewhere = !open.contains(&answer.question.id) && !answer.sending;
-        }
-    }
+    forget_answered(app);
     check_grab(app);
     refresh(app);
     if bare && app.selected.is_none() {
@@ -63,6 +59,22 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
         Some(Leaving::Drain) if app.own_runs() == 0 => effects.push(Effect::Quit(Exit::Drained)),
         Some(Leaving::Stop) if app.own_runs() == 0 => effects.push(Effect::Quit(Exit::Stopped)),
         _ => {}
+    }
+}
+
+/// What was answered here and is out now needs no remembering; what is being answered and went out says so.
+fn forget_answered(app: &mut App) {
+    let now = app.now;
+    let cards = &app.snapshot.cards;
+    if !app.answered.is_empty() {
+        let lit: HashSet<_> = cards.iter().filter_map(|card| lamps::key(card, now)).collect();
+        app.answered.retain(|key| lit.contains(key));
+    }
+    for layer in &mut app.layers {
+        if let Layer::Answer(answer) = layer {
+            let card = cards.iter().find(|card| card.id == *answer.matter.task());
+            answer.check(card, now);
+        }
     }
 }
 
@@ -119,12 +131,12 @@ pub fn switch_board(app: &mut App, board: &str, effects: &mut Vec<Effect>) {
 }
 
 /// A card was read.
-pub fn view(app: &mut App, view: Box<TaskView>) {
+pub fn view(app: &mut App, view: Box<TaskView>, steps: Vec<StepView>) {
     if let Some(opened) = &mut app.opened
         && opened.task == view.task.id
     {
         opened.loading = false;
-        opened.view = Some(view);
+        (opened.view, opened.steps) = (Some(view), steps);
     }
 }
 
@@ -143,7 +155,7 @@ pub fn history(app: &mut App, task: &TaskId, events: Vec<Event>) {
 /// Reads what the screen now shows and has not, and lets go of what it shows no more.
 pub fn keep_open(app: &mut App, effects: &mut Vec<Effect>) {
     let answering = app.layers.iter().find_map(|layer| match layer {
-        Layer::Answer(answer) => Some(answer.task.clone()),
+        Layer::Answer(answer) => Some(answer.matter.task().clone()),
         _ => None,
     });
     if app.detail.is_some() && app.selected.is_none() && answering.is_none() {

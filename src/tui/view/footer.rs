@@ -204,7 +204,7 @@ fn on_board(app: &App) -> Vec<Action> {
         TaskStatus::Suspended => vec![Pause],
         TaskStatus::Success | TaskStatus::Cancelled => vec![Copy],
     };
-    if !actions.contains(&Answer) && !app.open_questions().is_empty() {
+    if !actions.contains(&Answer) && crate::tui::lamps::any(app) {
         actions.push(Answer);
     }
     actions.extend([Open, Grab, Create, Edit, Filter, Back, Why, Undo, Boards, Archive, Quit]);
