@@ -23,7 +23,12 @@ const FIELD: u16 = 8;
 /// How many lines of what there is to read can be scrolled away.
 pub fn most_top(app: &App, answer: &AnswerLayer, area: Rect) -> usize {
     let width = usize::from(area.width).max(1);
-    reading(app, answer, width).len().saturating_sub(reading_room(app, answer, area))
+    scrolled(reading(app, answer, width).len(), reading_room(app, answer, area))
+}
+
+/// As above, of so many lines in so many rows: where not all fit, one row says so.
+fn scrolled(lines: usize, room: usize) -> usize {
+    if lines <= room { 0 } else { lines - (room - 1) }
 }
 
 /// How many rows what there is to read may take.
@@ -42,11 +47,12 @@ pub fn draw(app: &App, answer: &AnswerLayer, area: Rect, buffer: &mut Buffer) ->
     let mut lines = vec![said(app, answer, width), Line::default()];
     let read = reading(app, answer, width);
     let room = reading_room(app, answer, area);
-    let top = answer.top.min(read.len().saturating_sub(room));
-    let below = read.len().saturating_sub(top + room);
-    let shown = room - usize::from(below > 0 || top > 0);
+    let most = scrolled(read.len(), room);
+    let top = answer.top.min(most);
+    let shown = room - usize::from(most > 0);
+    let below = read.len().saturating_sub(top + shown);
     lines.extend(read.into_iter().skip(top).take(shown));
-    if below > 0 || top > 0 {
+    if most > 0 {
         lines.push(more(app, answer, top, below));
     }
     lines.push(Line::default());
@@ -104,7 +110,7 @@ fn more(app: &App, answer: &AnswerLayer, top: usize, below: usize) -> Line<'stat
         true => (Action::TextScrollDown, Action::TextScrollUp),
         false => (Action::AnswerScrollDown, Action::AnswerScrollUp),
     };
-    let (count, sign, action) = if below > 0 { (below + 1, "↓", on) } else { (top, "↑", back) };
+    let (count, sign, action) = if below > 0 { (below, "↓", on) } else { (top, "↑", back) };
     let lines = if count == 1 { "line" } else { "lines" };
     let key = app.keymap.first(action).unwrap_or_default();
     Line::from(vec![
