@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::Approval;
 use super::id::{RunId, TaskId, WorkflowId};
 use super::run::Intent;
 use super::status::{TaskStatus, WorkflowStatus};
@@ -134,6 +135,8 @@ pub struct Card {
     pub predecessors: Vec<Predecessor>,
     /// The open question.
     pub question: Option<Question>,
+    /// The call that waits for a decision.
+    pub approval: Option<Approval>,
     /// The active run.
     pub run: Option<RunBrief>,
 }

@@ -52,6 +52,7 @@ impl Refusal {
         let list = match kind {
             "workflow" => "andon workflow list",
             "question" => "andon questions",
+            "approval" => "andon approvals",
             "board" => "andon boards",
             "run" => "andon show ID",
             _ => "andon list --all",

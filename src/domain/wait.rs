@@ -24,28 +24,41 @@ pub enum QuestionPurpose {
 
 wire_enum!(QuestionPurpose { Clarify = "clarify", Lost = "lost", Orphan = "orphan" });
 
-/// The life of a question.
+/// The life of a wait: open, then triggered (a question is answered, a call allowed or denied), then consumed. What is
+/// triggered can only be consumed, never replaced; the other ends are those of what was never triggered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum WaitState {
-    /// Waits for a person.
+    /// What is waited for has not happened.
     #[default]
     Open,
-    /// Answered; the answer waits to be read by the task.
+    /// A question was answered; the answer waits to be read by the task.
     Answered,
-    /// Answered, and the answer was handed over.
+    /// A call was allowed, and was not made yet; or it may be made as often as its task likes.
+    Allowed,
+    /// A call was denied.
+    Denied,
+    /// It has happened; whoever waited has not gone on yet.
+    Triggered,
+    /// Whoever waited has gone on with it.
     Consumed,
-    /// Replaced by another question, or no longer needed.
+    /// Replaced by another wait, or no longer needed.
     Superseded,
     /// Its task was cancelled.
     Cancelled,
+    /// The time that it was given is over.
+    Expired,
 }
 
 wire_enum!(WaitState {
     Open = "open",
     Answered = "answered",
+    Allowed = "allowed",
+    Denied = "denied",
+    Triggered = "triggered",
     Consumed = "consumed",
     Superseded = "superseded",
     Cancelled = "cancelled",
+    Expired = "expired",
 });
 
 /// The choices of the question after a lost worker, in order.
@@ -112,7 +125,11 @@ impl Question {
         let id = &self.id;
         match self.state {
             WaitState::Open => {}
-            WaitState::Answered | WaitState::Consumed => {
+            WaitState::Answered
+            | WaitState::Consumed
+            | WaitState::Allowed
+            | WaitState::Denied
+            | WaitState::Triggered => {
                 return Err(Refusal::state(
                     "question_answered",
                     format!(
@@ -131,6 +148,14 @@ impl Question {
                     "question_cancelled",
                     format!(
                         "question {id} was withdrawn with its task, so nothing waits for an answer; `andon questions` lists what is asked still"
+                    ),
+                ));
+            }
+            WaitState::Expired => {
+                return Err(Refusal::state(
+                    "question_expired",
+                    format!(
+                        "question {id} was open for as long as its asker wanted, and its task went on without an answer"
                     ),
                 ));
             }
@@ -196,15 +221,11 @@ mod tests {
             .iter()
             .map(|state| Question { state: *state, ..open() }.accept("x").err().map(|r| r.code))
             .collect();
+        assert_eq!(codes[0], None);
+        assert_eq!(codes[1..6], [Some("question_answered"); 5]);
         assert_eq!(
-            codes,
-            [
-                None,
-                Some("question_answered"),
-                Some("question_answered"),
-                Some("question_superseded"),
-                Some("question_cancelled")
-            ]
+            codes[6..],
+            [Some("question_superseded"), Some("question_cancelled"), Some("question_expired")]
         );
     }
 

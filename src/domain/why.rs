@@ -75,13 +75,18 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
                 format!("press s, or andon resume {seq}"),
             ));
         }
-        TaskStatus::Blocked => match &card.question {
-            Some(question) => reasons.push(reason(
+        TaskStatus::Blocked => match (&card.question, &card.approval) {
+            (Some(question), _) => reasons.push(reason(
                 "question",
                 format!("it asks: {}", one_line(&question.text)),
                 format!("press a, or andon answer {seq} TEXT"),
             )),
-            None => reasons.push(reason(
+            (None, Some(approval)) => reasons.push(reason(
+                "approval",
+                format!("waits for approval, since {} wrote it: {}", approval.asked_by, approval.label()),
+                format!("press a, or andon allow {seq}, or andon deny {seq} --reason TEXT"),
+            )),
+            (None, None) => reasons.push(reason(
                 "blocked",
                 with_detail("it is blocked", &card.blocked_reason),
                 format!("andon unblock {seq}"),

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value};
 
 use super::purge::Doomed;
+use crate::domain::approval::Call;
 use crate::domain::time::Millis;
 use crate::domain::{
-    Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Workflow, WorkflowDefinition,
+    Approval, ApprovalId, Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Workflow,
+    WorkflowDefinition,
 };
 use crate::store::Removed;
 
@@ -99,6 +101,15 @@ pub enum AnswerText {
     Option(usize),
 }
 
+/// Which approval is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ApprovalRef {
+    /// The open approval of a task.
+    OfTask(IdRef),
+    /// One approval, by its id or the start of it.
+    Id(ApprovalId),
+}
+
 /// Everything that can be asked for.
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -149,6 +160,13 @@ pub enum Command {
     Ask { task: IdRef, question: String, options: Vec<String>, waits: bool },
     /// Answers a question; operator only. → Question
     Answer { question: QuestionRef, answer: AnswerText },
+    /// Allows a call that waits for approval: once, or as often as its task makes it; operator only. → Approval
+    Allow { approval: ApprovalRef, for_task: bool },
+    /// Denies a call that waits for approval; operator only. The reason may be empty. → Approval
+    Deny { approval: ApprovalRef, reason: String },
+    /// Whether the caller may make this call of a tool now. → Permitted; or Approval: then the caller, which is inside
+    /// a run of `task`, waits until that is decided, its task BLOCKED meanwhile. What the policy denies is refused.
+    Permit { task: Option<IdRef>, call: Box<Call> },
     /// Makes a workflow with its step tasks, PENDING. → Workflow
     CreateWorkflow {
         definition: Box<WorkflowDefinition>,
@@ -191,6 +209,10 @@ pub enum Outcome {
     },
     /// The question as it is now.
     Question(Box<Question>),
+    /// The approval as it is now.
+    Approval(Box<Approval>),
+    /// The call may be made.
+    Permitted,
     /// The workflow as it is now.
     Workflow(Box<Workflow>),
     /// What a repair changed.

@@ -9,6 +9,7 @@ use super::act::Act;
 use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
+use crate::domain::approval::ApprovalPolicy;
 use crate::domain::definition::{CheckParams, any_params};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
@@ -42,6 +43,8 @@ pub struct Policy {
     pub agents: Option<Vec<String>>,
     /// Those of them whose work waits for a review, unless a card says otherwise.
     pub reviewed_agents: Vec<String>,
+    /// Which calls of agents a person allows first.
+    pub approvals: ApprovalPolicy,
 }
 
 impl Policy {
@@ -60,6 +63,7 @@ impl Default for Policy {
             check: any_params,
             agents: None,
             reviewed_agents: Vec::new(),
+            approvals: ApprovalPolicy::default(),
         }
     }
 }
@@ -307,7 +311,8 @@ impl Act<'_, '_> {
         | Command::Fail { task, .. }
         | Command::Block { task, .. }
         | Command::Suspend { task }
-        | Command::Ask { task, .. }) = command
+        | Command::Ask { task, .. }
+        | Command::Permit { task: Some(task), .. }) = command
         else {
             return Ok(None);
         };
@@ -363,6 +368,13 @@ impl Act<'_, '_> {
             Command::Answer { question, answer } => {
                 self.answer(&question, &answer).map(|question| Outcome::Question(Box::new(question)))
             }
+            Command::Allow { approval, for_task } => {
+                self.allow(&approval, for_task).map(|approval| Outcome::Approval(Box::new(approval)))
+            }
+            Command::Deny { approval, reason } => {
+                self.deny(&approval, &reason).map(|approval| Outcome::Approval(Box::new(approval)))
+            }
+            Command::Permit { task, call } => self.permit(task.as_ref(), &call),
             Command::CreateWorkflow { definition, board, cwd, start } => {
                 self.create_workflow(*definition, board, cwd, start)
             }

@@ -15,8 +15,8 @@ use crate::domain::id::IdKind;
 use crate::domain::time::Millis;
 use crate::domain::why::{self, Reason, Surroundings};
 use crate::domain::{
-    Actor, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId, Refusal,
-    Run, RunId, Task, TaskId, TaskStatus, Workflow, WorkflowStatus,
+    Actor, Approval, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId,
+    Refusal, Run, RunId, Task, TaskId, TaskStatus, Workflow, WorkflowStatus,
 };
 use crate::store::{Durability, Page, Store, StoreError, TaskFilter};
 
@@ -34,6 +34,8 @@ pub struct TaskView {
     pub runs: Vec<Run>,
     /// All questions, the first one first.
     pub questions: Vec<Question>,
+    /// All calls that a person was asked to allow, the first one first.
+    pub approvals: Vec<Approval>,
     /// What it needs: number, title, status (settled ones too).
     pub predecessors: Vec<Predecessor>,
     /// What needs it.
@@ -185,6 +187,7 @@ impl Engine {
                 card: view.card(&task)?,
                 runs: view.runs_of(task.seq)?,
                 questions: view.questions_of(task.seq)?,
+                approvals: view.approvals_of(task.seq)?,
                 predecessors: view.predecessors(task.seq)?,
                 successors: view.successors(task.seq)?,
                 task,

@@ -225,7 +225,7 @@ impl Act<'_, '_> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
         refuse_unless(task, "unblock", TaskStatus::Blocked, TaskStatus::Queued)?;
-        self.close_question(task, WaitState::Superseded)?;
+        self.close_waits(task, WaitState::Superseded)?;
         if let Some(run) = self.tx.active_run(task.seq)? {
             self.unpark(&mut ledger, run, EventKind::Unblocked)?;
             return self.save(ledger);
@@ -263,9 +263,9 @@ impl Act<'_, '_> {
         let now = self.now;
         Ok(ledger.step(TaskStatus::Queued, kind, Map::new(), now, |t| {
             t.run_next = run_next;
-            // An answer goes on with the same attempt, everything else begins a new one.
+            // An answer or a decision goes on with the same attempt, everything else begins a new one.
             match kind {
-                EventKind::Answered => t.run_clock(now),
+                EventKind::Answered | EventKind::Allowed => t.run_clock(now),
                 _ => t.start_clock(now),
             }
         })?)

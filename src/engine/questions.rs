@@ -9,7 +9,7 @@ use crate::domain::id::IdKind;
 use crate::domain::text::shortened;
 use crate::domain::wait::{LOST_OPTIONS, check_question};
 use crate::domain::{
-    EventKind, IdRef, Ledger, Question, QuestionId, QuestionPurpose, Refusal, RunId, RunOutcome, Task,
+    EventKind, IdRef, Ledger, Question, QuestionId, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task,
     TaskStatus, WaitState,
 };
 use crate::store::Failure;
@@ -27,29 +27,8 @@ impl Act<'_, '_> {
         check_question(text, options)?;
         let mut ledger = self.open(which)?;
         let task = ledger.task().clone();
-        let run = self.tx.active_run(task.seq)?;
-        let Some(mut run) = run.filter(|_| matches!(task.status, TaskStatus::Running | TaskStatus::Blocked))
-        else {
-            return Err(Refusal::state(
-                "not_running",
-                format!(
-                    "task #{} is {}, and only a task that runs can ask; start it, or ask from inside its run",
-                    task.seq, task.status
-                ),
-            )
-            .into());
-        };
-        if run.closing_as.is_some() {
-            return Err(Refusal::state(
-                "closing",
-                format!(
-                    "task #{} is being stopped, so its question would never be answered; end, and ask in its next run",
-                    task.seq
-                ),
-            )
-            .into());
-        }
-        self.close_question(&task, WaitState::Superseded)?;
+        let mut run = self.asking_run(&task)?;
+        self.close_waits(&task, WaitState::Superseded)?;
         let question = self.new_question(&task, QuestionPurpose::Clarify, text, options, Some(&run.id));
         run.parked = true;
         self.tx.update_run(&run)?;
@@ -70,6 +49,33 @@ impl Act<'_, '_> {
         self.tx.insert_question(task.seq, &question, waits)?;
         self.save(ledger)?;
         Ok(question)
+    }
+
+    /// The run of a task that wants to ask something; refused where none goes on or it is being stopped.
+    pub(super) fn asking_run(&self, task: &Task) -> Result<Run, Failure> {
+        let run = self.tx.active_run(task.seq)?;
+        let Some(run) = run.filter(|_| matches!(task.status, TaskStatus::Running | TaskStatus::Blocked))
+        else {
+            return Err(Refusal::state(
+                "not_running",
+                format!(
+                    "task #{} is {}, and only a task that runs can ask; start it, or ask from inside its run",
+                    task.seq, task.status
+                ),
+            )
+            .into());
+        };
+        if run.closing_as.is_some() {
+            return Err(Refusal::state(
+                "closing",
+                format!(
+                    "task #{} is being stopped, so its question would never be answered; end, and ask in its next run",
+                    task.seq
+                ),
+            )
+            .into());
+        }
+        Ok(run)
     }
 
     pub(super) fn new_question(
@@ -99,8 +105,8 @@ impl Act<'_, '_> {
         }
     }
 
-    /// Closes the open question of a task, and one whose answer nobody read yet.
-    pub(super) fn close_question(&mut self, task: &Task, state: WaitState) -> Result<(), Failure> {
+    /// Closes whatever a task waits for, and a question whose answer nobody read yet.
+    pub(super) fn close_waits(&mut self, task: &Task, state: WaitState) -> Result<(), Failure> {
         if !matches!(task.status, TaskStatus::Blocked | TaskStatus::Running) {
             return Ok(());
         }
@@ -113,7 +119,7 @@ impl Act<'_, '_> {
             let data = data([("question", json!(question.id)), ("state", json!(state))]);
             self.note(EventKind::QuestionClosed, Some(task), None, data)?;
         }
-        Ok(())
+        self.close_approval(task, state)
     }
 
     /// Takes an answer, once, and resumes the task in the same transaction.
@@ -171,7 +177,7 @@ impl Act<'_, '_> {
 
     fn resume_answered(&mut self, mut ledger: Ledger, question: &mut Question) -> Result<(), Failure> {
         let seq = ledger.task().seq;
-        let waits = self.tx.asker_waits(&question.id)?;
+        let waits = self.tx.asker_waits(question.id.as_str())?;
         let run = self.tx.active_run(seq)?;
         let about =
             data([("question", json!(question.id)), ("answer", json!(shortened(&question.answer, 500)))]);

@@ -7,8 +7,8 @@ use serde_json::json;
 use super::act::{Act, data};
 use super::core::{Core, Effect, OnLost};
 use crate::domain::{
-    Actor, Dispatch, EventKind, Finding, FindingKind, Ledger, QuestionPurpose, Refusal, Run, RunId,
-    TaskStatus, WaitState, WorkflowId,
+    Actor, Dispatch, EventKind, Finding, FindingKind, Ledger, QuestionPurpose, Run, RunId, TaskStatus,
+    WaitState, WorkflowId,
 };
 use crate::store::{Failure, Tx, View, Window};
 
@@ -199,14 +199,13 @@ impl Act<'_, '_> {
     fn repair_stray_question(&mut self, ledger: &Ledger) -> Result<(), Failure> {
         self.note_repair(ledger, FindingKind::StrayQuestion, None)?;
         let task = ledger.task();
-        let mut question = self
-            .tx
-            .open_question(task.seq)?
-            .ok_or_else(|| Refusal::not_found("question", &format!("of task #{}", task.seq)))?;
-        question.state = match task.status {
+        let state = match task.status {
             TaskStatus::Cancelled => WaitState::Cancelled,
             _ => WaitState::Superseded,
         };
+        self.close_approval(task, state)?;
+        let Some(mut question) = self.tx.open_question(task.seq)? else { return Ok(()) };
+        question.state = state;
         question.closed_at_ms = Some(self.now);
         self.tx.update_question(&question)?;
         let said = data([("question", json!(question.id)), ("state", json!(question.state))]);

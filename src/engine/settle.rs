@@ -23,11 +23,24 @@ pub(super) struct End {
     pub exit_signal: Option<i32>,
     /// A person moved it to REVIEW, where it stays.
     pub stays_in_review: bool,
+    /// A failure that is not retried by itself: it would end in the same way.
+    pub for_good: bool,
 }
 
 impl End {
     pub fn of(outcome: RunOutcome, text: impl Into<String>) -> Self {
-        End { outcome, text: text.into(), exit_code: None, exit_signal: None, stays_in_review: false }
+        End {
+            outcome,
+            text: text.into(),
+            exit_code: None,
+            exit_signal: None,
+            stays_in_review: false,
+            for_good: false,
+        }
+    }
+
+    pub fn for_good(outcome: RunOutcome, text: impl Into<String>) -> Self {
+        End { for_good: true, ..End::of(outcome, text) }
     }
 }
 
@@ -115,7 +128,11 @@ impl Act<'_, '_> {
         }
         let asked = ledger.task().status == TaskStatus::Blocked;
         if asked && end.outcome != RunOutcome::Cancelled {
-            self.close_question(ledger.task(), WaitState::Superseded)?;
+            let state = match end.outcome {
+                RunOutcome::Deadline => WaitState::Expired,
+                _ => WaitState::Superseded,
+            };
+            self.close_waits(ledger.task(), state)?;
             ledger.step(TaskStatus::Running, EventKind::Unblocked, Map::new(), self.now, |_| {})?;
         }
         let about = data([("run", json!(run.id)), ("outcome", json!(end.outcome))]);
@@ -130,14 +147,16 @@ impl Act<'_, '_> {
             }
             RunOutcome::Failed | RunOutcome::Deadline | RunOutcome::Lost => {
                 let error = match end.outcome {
-                    RunOutcome::Deadline => out_of_time(ledger.task(), &run),
+                    RunOutcome::Deadline if end.text.is_empty() => out_of_time(ledger.task(), &run),
                     _ => end.text,
                 };
                 ledger.step(TaskStatus::Failed, EventKind::Failed, about, now, |t| t.error = error)?;
-                self.retry_by_itself(&mut ledger)?;
+                if !end.for_good {
+                    self.retry_by_itself(&mut ledger)?;
+                }
             }
             RunOutcome::Cancelled => {
-                self.close_question(ledger.task(), WaitState::Cancelled)?;
+                self.close_waits(ledger.task(), WaitState::Cancelled)?;
                 ledger
                     .step(TaskStatus::Cancelled, EventKind::Cancelled, about, now, |t| t.error = end.text)?;
             }
@@ -276,7 +295,7 @@ impl Act<'_, '_> {
         purpose: QuestionPurpose,
         text: &str,
     ) -> Result<(), Failure> {
-        self.close_question(ledger.task(), WaitState::Superseded)?;
+        self.close_waits(ledger.task(), WaitState::Superseded)?;
         let options: Vec<String> = LOST_OPTIONS.map(str::to_owned).to_vec();
         let question = self.new_question(ledger.task(), purpose, text, &options, None);
         let data = data([("question", json!(question.id))]);
@@ -301,15 +320,25 @@ impl Act<'_, '_> {
         let mut ledger = Ledger::open(task);
         let now = self.now;
         match (ledger.task().status, run) {
-            (TaskStatus::Running, Some(mut run)) if run.is_dispatched() => {
+            (status @ (TaskStatus::Running | TaskStatus::Blocked), Some(mut run)) if run.is_dispatched() => {
                 if Intent::Deadline.may_replace(run.closing_as) {
                     run.closing_as = Some(Intent::Deadline);
+                    if status == TaskStatus::Blocked {
+                        run.closing_text = over_while_asking(ledger.task());
+                    }
                     self.tx.update_run(&run)?;
                     let data = data([("as", json!(Intent::Deadline)), ("run", json!(run.id))]);
                     self.note(EventKind::ClosingAs, Some(ledger.task()), None, data)?;
                 }
                 ledger.edit(EventKind::Edited, Map::new(), now, |t| t.deadline_ms = None);
                 self.save(ledger).map(|_| ())
+            }
+            // It waits for approval, and nothing of it was started.
+            (TaskStatus::Blocked, None) if self.tx.open_approval(ledger.task().seq)?.is_some() => {
+                self.close_waits(ledger.task(), WaitState::Expired)?;
+                let error = over_while_asking(ledger.task());
+                let end = End::of(RunOutcome::Deadline, error);
+                self.fail_unstarted(ledger, EventKind::Claimed, end).map(|_| ())
             }
             // A run with outcome `deadline` and no process.
             (TaskStatus::Queued, None) => {
@@ -327,6 +356,10 @@ impl Act<'_, '_> {
             }
         }
     }
+}
+
+fn over_while_asking(task: &Task) -> String {
+    format!("its {} s were over while it waited for approval", task.timeout_seconds.unwrap_or(0))
 }
 
 /// The error of a timeout, with how much of the time was spent in the queue.

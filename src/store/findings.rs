@@ -97,7 +97,7 @@ impl View<'_> {
     fn stray_questions(&self) -> Result<Vec<Finding>, Failure> {
         let seqs = self.numbers(
             "SELECT tasks.seq FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
-             WHERE kind = 'question' AND state = 'open' AND status <> 'blocked' LIMIT ?1",
+             WHERE state = 'open' AND task_seq IS NOT NULL AND status <> 'blocked' LIMIT ?1",
             [LIMIT],
         )?;
         Ok(seqs.into_iter().map(|seq| Finding::of_task(FindingKind::StrayQuestion, seq)).collect())

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0001_first.sql"),
     include_str!("../../assets/migrations/0002_purge.sql"),
     include_str!("../../assets/migrations/0003_definitions.sql"),
+    include_str!("../../assets/migrations/0004_waits.sql"),
 ];
 
 /// The newest schema that this program knows.

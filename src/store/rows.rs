@@ -6,9 +6,10 @@ use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use crate::domain::approval::Scope;
 use crate::domain::{
-    Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Run, RunId, RunOutcome, Task,
-    TaskId, TaskStatus, WaitState, Workflow, WorkflowId, WorkflowStatus,
+    Approval, ApprovalId, Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Risk,
+    Run, RunId, RunOutcome, Task, TaskId, TaskStatus, WaitState, Workflow, WorkflowId, WorkflowStatus,
 };
 
 /// A column whose text must be one of a closed set of words.
@@ -102,7 +103,7 @@ macro_rules! task_columns {
          tasks.current_run_id, tasks.timeout_seconds, tasks.deadline_ms, tasks.not_before_ms, \
          tasks.open_predecessors, tasks.held, tasks.run_next, tasks.since_ms, tasks.created_at_ms, \
          tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms, \
-         tasks.time_left_ms"
+         tasks.time_left_ms, tasks.written_by"
     };
 }
 pub(super) use task_columns;
@@ -155,6 +156,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         finished_at_ms: row.get(42)?,
         archived_at_ms: row.get(43)?,
         time_left_ms: row.get(44)?,
+        written_by: row.get(45)?,
     })
 }
 
@@ -219,6 +221,45 @@ pub(super) fn question(row: &Row<'_>) -> rusqlite::Result<Question> {
         answer: row.get(8)?,
         asked_at_ms: row.get(9)?,
         closed_at_ms: row.get(10)?,
+    })
+}
+
+/// The columns of an approval, in the order of [`approval`].
+macro_rules! approval_columns {
+    () => {
+        "waits.id, waits.task_id, waits.run_id, waits.subject, waits.body, waits.detail, waits.asked_by, waits.state, \
+         waits.answer, waits.asked_at_ms, waits.closed_at_ms"
+    };
+}
+pub(super) use approval_columns;
+
+/// What of an approval has no column of its own.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct ApprovalDetail {
+    pub tool: String,
+    pub risk: Risk,
+    pub scope: Scope,
+    pub decided_by: String,
+}
+
+/// An approval from a row that begins with [`approval_columns`].
+pub(super) fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let detail: ApprovalDetail = json(row, 5)?;
+    Ok(Approval {
+        id: ApprovalId(row.get(0)?),
+        task_id: TaskId(row.get(1)?),
+        run_id: row.get::<_, Option<String>>(2)?.map(RunId),
+        tool: detail.tool,
+        risk: detail.risk,
+        call: json(row, 4)?,
+        hash: row.get(3)?,
+        asked_by: row.get(6)?,
+        state: word(row, 7, WaitState::parse)?,
+        scope: detail.scope,
+        decided_by: detail.decided_by,
+        reason: row.get(8)?,
+        asked_at_ms: row.get(9)?,
+        decided_at_ms: row.get(10)?,
     })
 }
 

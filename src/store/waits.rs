@@ -33,18 +33,21 @@ impl View<'_> {
 
     /// The question of a task that is answered and not yet read by it.
     pub fn answered_question(&self, task_seq: i64) -> Result<Option<Question>, Failure> {
-        let sql =
-            concat!("SELECT ", question_columns!(), " FROM waits WHERE task_seq = ?1 AND state = 'answered'");
+        let sql = concat!(
+            "SELECT ",
+            question_columns!(),
+            " FROM waits WHERE task_seq = ?1 AND kind = 'question' AND state = 'answered'"
+        );
         Ok(self.connection.prepare_cached(sql)?.query_row([task_seq], rows::question).optional()?)
     }
 
     /// Whether whoever asked lives on and waits for the answer.
-    pub fn asker_waits(&self, id: &QuestionId) -> Result<bool, Failure> {
+    pub fn asker_waits(&self, id: &str) -> Result<bool, Failure> {
         let sql = "SELECT asker_waits FROM waits WHERE id = ?1";
         Ok(self
             .connection
             .prepare_cached(sql)?
-            .query_row([id.as_str()], |row| row.get(0))
+            .query_row([id], |row| row.get(0))
             .optional()?
             .unwrap_or(false))
     }
@@ -54,7 +57,7 @@ impl View<'_> {
         let sql = concat!(
             "SELECT ",
             question_columns!(),
-            " FROM waits WHERE task_seq = ?1 ORDER BY asked_at_ms, id"
+            " FROM waits WHERE task_seq = ?1 AND kind = 'question' ORDER BY asked_at_ms, id"
         );
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement.query_map([task_seq], rows::question)?;
@@ -71,7 +74,7 @@ impl View<'_> {
             question_columns!(),
             ", tasks.seq, tasks.title, tasks.board_id
              FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
-             WHERE kind = 'question' AND state = 'open' AND (?1 IS NULL OR tasks.board_id = ?1)
+             WHERE kind = 'question' AND state = 'open' AND task_seq IS NOT NULL AND (?1 IS NULL OR tasks.board_id = ?1)
                AND tasks.archived_at_ms IS NULL
              ORDER BY waits.asked_at_ms, waits.id"
         );
@@ -84,7 +87,7 @@ impl View<'_> {
     /// The answer that the next run of a task is to get.
     pub fn undelivered_answer(&self, task_seq: i64) -> Result<Option<Delivery>, Failure> {
         let sql = "SELECT id, body, answer FROM waits INDEXED BY waits_undelivered
-                   WHERE task_seq = ?1 AND state = 'consumed' AND delivered_to IS NULL
+                   WHERE task_seq = ?1 AND state = 'consumed' AND delivered_to IS NULL AND kind <> 'approval'
                    ORDER BY closed_at_ms DESC LIMIT 1";
         Ok(self
             .connection

@@ -80,7 +80,11 @@ fn answer(ctx: &ToolContext, id: &QuestionId) -> Result<String, ToolError> {
             WaitState::Open => {
                 ctx.engine.wait_for_change(seen, LOOK_AGAIN)?;
             }
-            WaitState::Answered | WaitState::Consumed => return Ok(question.answer),
+            WaitState::Answered
+            | WaitState::Consumed
+            | WaitState::Allowed
+            | WaitState::Denied
+            | WaitState::Triggered => return Ok(question.answer),
             WaitState::Superseded => {
                 return Err(ToolError::new(
                     ErrorClass::State,
@@ -95,6 +99,13 @@ fn answer(ctx: &ToolContext, id: &QuestionId) -> Result<String, ToolError> {
                     ErrorClass::State,
                     "question_cancelled",
                     format!("question {id} was withdrawn, since its task was cancelled"),
+                ));
+            }
+            WaitState::Expired => {
+                return Err(ToolError::new(
+                    ErrorClass::State,
+                    "question_expired",
+                    format!("nobody answered question {id} in the time that it was given"),
                 ));
             }
         }

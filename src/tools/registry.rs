@@ -1,11 +1,12 @@
 //! The registry: which tools there are, and one way to call each of them.
 
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 use super::context::ToolContext;
 use super::error::ToolError;
 use super::params::Params;
-use super::shape::{Kind, Shape};
+use super::shape::{Kind, Risk, Shape};
 use super::{clarify, exec, files, names, task, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
 use crate::domain::template;
@@ -160,6 +161,11 @@ pub fn reply(result: &Result<Value, ToolError>, correlation: Option<&Value>) -> 
         reply["correlation_id"] = id.clone();
     }
     reply
+}
+
+/// How dangerous each tool is.
+pub fn risks() -> BTreeMap<String, Risk> {
+    SHAPES.iter().map(|shape| (shape.name.to_owned(), shape.risk)).collect()
 }
 
 /// The tool with this name.

@@ -13,6 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+use crate::domain::approval::{ApprovalPolicy, Rule, Rules};
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
@@ -47,6 +48,8 @@ pub struct Config {
     pub http: Http,
     /// How the board looks.
     pub board: Board,
+    /// Which calls of agents a person allows first.
+    pub approvals: Approvals,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -145,6 +148,48 @@ pub struct Board {
 impl Default for Board {
     fn default() -> Self {
         Self { theme: "auto".to_owned(), default: DEFAULT_BOARD.to_owned(), archive: false, notify: false }
+    }
+}
+
+/// `[approvals]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Approvals {
+    /// For calls that only look.
+    pub read: Rule,
+    /// For calls that change the board or files.
+    pub write: Rule,
+    /// For calls that run programs.
+    pub exec: Rule,
+    /// By tool, which counts before the risk.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Rule>,
+    /// For single agents; these count first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Rules>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            read: Rule::Allow,
+            write: Rule::Allow,
+            exec: Rule::Ask,
+            tools: BTreeMap::new(),
+            agents: BTreeMap::new(),
+        }
+    }
+}
+
+impl Approvals {
+    /// The policy that this asks for.
+    fn policy(&self) -> ApprovalPolicy {
+        let all = Rules {
+            tools: self.tools.clone(),
+            read: Some(self.read),
+            write: Some(self.write),
+            exec: Some(self.exec),
+        };
+        ApprovalPolicy { all, agents: self.agents.clone(), risks: crate::tools::registry::risks() }
     }
 }
 
@@ -249,6 +294,7 @@ impl Config {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
                     reviewed.map(|(name, _)| name.clone()).collect()
                 },
+                approvals: self.approvals.policy(),
             },
             durability: self.store.durability,
         }

@@ -1,6 +1,8 @@
 //! Reads the configuration from a tree with places: each section takes what it knows. Nothing stops at the first
 //! fault except broken TOML.
 
+mod approvals;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
 
@@ -46,7 +48,11 @@ impl Section<'_> {
 impl Reader {
     fn config(&mut self, root: &Node) -> Config {
         let mut config = Config::default();
-        let root = self.section(root, "", &["dispatch", "store", "log", "http", "board", "keys", "agents"]);
+        let root = self.section(
+            root,
+            "",
+            &["dispatch", "store", "log", "http", "board", "approvals", "keys", "agents"],
+        );
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
             self.word(&store, "durability", DURABILITY, &mut config.store.durability);
@@ -56,6 +62,7 @@ impl Reader {
         }
         self.http(&root, &mut config);
         self.board(&root, &mut config);
+        config.approvals = self.approvals(&root);
         if let Some(keys) = root.fields.get("keys") {
             config.keys = self.keys(keys);
         }
