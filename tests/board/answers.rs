@@ -27,7 +27,7 @@ fn refused(screen: &mut Screen, why: &str) {
 
 #[test]
 fn every_kind_of_lamp_at_three_sizes() {
-    let kinds = ["failure", "review", "question", "blocked", "stuck", "quiet"];
+    let kinds = ["failure", "review", "question", "approval", "blocked", "stuck", "quiet"];
     for (width, height) in [(80, 24), (120, 40), (200, 60)] {
         let mut screen = Screen::new(width, height, sample::lamps());
         screen.press("a");
@@ -48,6 +48,8 @@ fn all_lamps_are_walked_oldest_first_and_each_choice_sends_what_it_says() {
     done(&mut screen);
     screen.press("2<enter>");
     done(&mut screen);
+    screen.press("3not on a Friday<enter>");
+    done(&mut screen);
     screen.press("1<enter>");
     done(&mut screen);
     screen.press("1<enter>");
@@ -61,10 +63,14 @@ fn all_lamps_are_walked_oldest_first_and_each_choice_sends_what_it_says() {
             Command::Move { to: TaskStatus::Queued, .. },
             Command::Approve { task: IdRef::Full(reviewed) },
             Command::Answer { answer: AnswerText::Option(2), .. },
+            Command::Deny { reason, .. },
             Command::Unblock { .. },
             Command::Undepend { on: IdRef::Full(on), .. },
             Command::Cancel { .. },
-        ] => assert_eq!((reviewed.as_str(), on.as_str()), ("t_000000000009", "t_behind")),
+        ] => {
+            assert_eq!((reviewed.as_str(), on.as_str()), ("t_000000000009", "t_behind"));
+            assert_eq!(reason, "not on a Friday");
+        }
         ref other => panic!("{other:?}"),
     }
 }
@@ -82,7 +88,7 @@ fn words_that_are_typed_where_none_are_taken_are_not_read_as_keys() {
     let mut screen = Screen::new(120, 40, sample::lamps());
     screen.press("aplease retry it, slowly<enter>");
     let text = screen.text();
-    assert!(text.contains("answer 1 of 6") && text.contains("#18 Publish crate"), "{text}");
+    assert!(text.contains("answer 1 of 7") && text.contains("#18 Publish crate"), "{text}");
     assert!(commands(&screen).is_empty());
     screen.press("1<enter>");
     assert_eq!(commands(&screen).len(), 1);

@@ -2,8 +2,8 @@
 
 use andon::domain::board::{Predecessor, RunBrief, WorkflowBrief};
 use andon::domain::{
-    BoardSnapshot, BoardSummary, Card, Dispatch, DispatcherState, Question, QuestionId, RunId, TaskId,
-    TaskStatus, WorkflowId, WorkflowStatus,
+    Approval, BoardSnapshot, BoardSummary, Card, Dispatch, DispatcherState, Question, QuestionId, Risk,
+    RunId, TaskId, TaskStatus, WorkflowId, WorkflowStatus,
 };
 
 /// The time in all pictures: 2026-11-30 14:50:00 UTC.
@@ -196,7 +196,8 @@ pub fn busy() -> BoardSnapshot {
     board(cards)
 }
 
-/// One lamp of each kind, the oldest first in this order: failure, review, question, block, stuck, quiet.
+/// One lamp of each kind, the oldest first in this order: failure, review, question, approval, block,
+/// stuck, quiet.
 pub fn lamps() -> BoardSnapshot {
     use TaskStatus::*;
     let auto = |card: Card| Card { dispatch: Dispatch::Auto, ..card };
@@ -226,6 +227,23 @@ pub fn lamps() -> BoardSnapshot {
                 70 * MINUTE,
             )),
             ..card(22, Blocked, "迁移数据库的结构并保证旧版本的客户端仍然可以读取所有的数据而不出错")
+        }),
+        auto(Card {
+            agent: Some("claude".into()),
+            approval: Some(Approval {
+                id: "a_000000000001".into(),
+                tool: "exec".into(),
+                risk: Risk::Exec,
+                call: serde_json::json!({
+                    "tool": "exec",
+                    "params": { "command": "rm -rf target && cargo publish --token \"$TOKEN\"" },
+                    "folder": "/home/mara/项目",
+                }),
+                asked_by: "claude".into(),
+                asked_at_ms: NOW - 65 * MINUTE,
+                ..Approval::default()
+            }),
+            ..card(26, Blocked, "Publish it")
         }),
         since(
             60,

@@ -2,6 +2,7 @@
 //! typed text does. One file a kind; none of them decides what is allowed, the domain and the engine do. Start
 //! reading at [`Matter`], then [`walk`], then any kind.
 
+mod approval;
 mod blocked;
 mod failure;
 mod question;
@@ -120,6 +121,7 @@ impl Matter {
     pub fn parts(&self, view: Option<&TaskView>) -> Vec<Part> {
         let parts = match self.lamp {
             Lamp::Question => question::parts(&self.card),
+            Lamp::Approval => approval::parts(&self.card, view),
             Lamp::Blocked => blocked::parts(&self.card, view),
             Lamp::Review => review::parts(&self.card, view),
             Lamp::Failure => failure::parts(&self.card, view),
@@ -170,6 +172,7 @@ fn put_in(command: &mut Command, text: &str) {
     match command {
         Command::Answer { answer, .. } => *answer = AnswerText::Text(text.to_owned()),
         Command::Reject { feedback, .. } => *feedback = said(),
+        Command::Deny { reason, .. } => *reason = text.trim().to_owned(),
         Command::Cancel { reason, .. } => *reason = said(),
         _ => {}
     }
@@ -180,6 +183,7 @@ fn lit(card: &Card, now: Millis) -> Option<(Lamp, Millis)> {
     let lamp = lamp(card, now)?;
     let since = match lamp {
         Lamp::Question => card.question.as_ref().map_or(card.since_ms, |question| question.asked_at_ms),
+        Lamp::Approval => card.approval.as_ref().map_or(card.since_ms, |approval| approval.asked_at_ms),
         Lamp::Quiet => card.run.as_ref().map_or(card.since_ms, |run| run.active_at_ms + QUIET_AFTER_MS),
         _ => card.since_ms,
     };
@@ -189,8 +193,9 @@ fn lit(card: &Card, now: Millis) -> Option<(Lamp, Millis)> {
 /// The key of a card's lamp.
 pub fn key(card: &Card, now: Millis) -> Option<LampKey> {
     let (lamp, since) = lit(card, now)?;
-    Some(match (lamp, &card.question) {
-        (Lamp::Question, Some(question)) => LampKey(question.id.0.clone()),
+    Some(match (lamp, &card.question, &card.approval) {
+        (Lamp::Question, Some(question), _) => LampKey(question.id.0.clone()),
+        (Lamp::Approval, _, Some(approval)) => LampKey(format!("{}-{}-{}", word(lamp), card.id, approval.id)),
         _ => LampKey(format!("{}-{}-{since}", word(lamp), card.id)),
     })
 }
@@ -198,6 +203,7 @@ pub fn key(card: &Card, now: Millis) -> Option<LampKey> {
 fn word(lamp: Lamp) -> &'static str {
     match lamp {
         Lamp::Question => "question",
+        Lamp::Approval => "approval",
         Lamp::Blocked => "blocked",
         Lamp::Review => "review",
         Lamp::Failure => "failure",
@@ -212,6 +218,7 @@ pub fn matter(card: &Card, now: Millis) -> Option<Matter> {
     let key = key(card, now)?;
     let (says, choices, writing) = match lamp {
         Lamp::Question => question::asks(card),
+        Lamp::Approval => approval::asks(card),
         Lamp::Blocked => blocked::asks(card),
         Lamp::Review => review::asks(card),
         Lamp::Failure => failure::asks(card),

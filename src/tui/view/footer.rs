@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::{self, Frame, span};
 use crate::domain::lamp::{Lamp, lamp};
-use crate::domain::{Card, TaskStatus};
+use crate::domain::{Approval, Card, TaskStatus};
 use crate::tui::action::{Action, Context};
 use crate::tui::app::App;
 use crate::tui::detail::Tab;
@@ -65,6 +65,9 @@ fn standing(app: &App) -> Vec<Span<'static>> {
 fn lamp_words(app: &App, lit: Lamp, card: &Card) -> Vec<Span<'static>> {
     let more = match (lit, &card.question) {
         (Lamp::Question, Some(question)) => format!(": {}", clean(&question.text)),
+        (Lamp::Approval, _) => {
+            format!(": {}", clean(&card.approval.as_ref().map(Approval::label).unwrap_or_default()))
+        }
         (Lamp::Blocked, _) if !card.blocked_reason.is_empty() => format!(": {}", clean(&card.blocked_reason)),
         _ => format!(": {}", clean(&card.title)),
     };
@@ -198,7 +201,7 @@ fn on_board(app: &App) -> Vec<Action> {
         TaskStatus::Queued => vec![MoveRight, Why],
         TaskStatus::Running => vec![Pause, Cancel],
         TaskStatus::Review => vec![Approve, Reject],
-        TaskStatus::Blocked if card.question.is_some() => vec![Answer],
+        TaskStatus::Blocked if card.question.is_some() || card.approval.is_some() => vec![Answer],
         TaskStatus::Blocked => vec![MoveLeft, Why],
         TaskStatus::Failed => vec![Retry, PutAway],
         TaskStatus::Suspended => vec![Pause],
