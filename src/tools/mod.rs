@@ -9,6 +9,7 @@ pub mod exec;
 pub mod files;
 pub mod folder;
 pub mod params;
+pub mod permission;
 pub mod record;
 pub mod registry;
 pub mod shape;

@@ -7,7 +7,7 @@ use super::context::ToolContext;
 use super::error::ToolError;
 use super::params::Params;
 use super::shape::{Kind, Risk, Shape};
-use super::{clarify, exec, files, names, task, workflow};
+use super::{clarify, exec, files, names, permission, task, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
@@ -100,7 +100,9 @@ impl Registry {
         };
         let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
         let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        self.run(ctx, shape, &params)
+        let checked = Params::read(shape, &params)?;
+        permission::obtain(ctx, shape, &params)?;
+        self.run(ctx, shape, &checked)
     }
 
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
@@ -116,7 +118,10 @@ impl Registry {
                 let message = format!("a step's {name} is carried out by its executor, not by the registry");
                 Err(ToolError::invalid("not_a_plain_step", message))
             }
-            _ => Ok(as_text(name, self.run(ctx, find(name)?, params)?)),
+            _ => {
+                let shape = find(name)?;
+                Ok(as_text(name, self.run(ctx, shape, &Params::read(shape, params)?)?))
+            }
         }
     }
 
@@ -137,15 +142,14 @@ impl Registry {
         Answer { line: reply(&result, correlation.as_ref()).to_string(), exit_code }
     }
 
-    fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<Value, ToolError> {
-        let params = Params::read(shape, params)?;
+    fn run(&self, ctx: &ToolContext, shape: &Shape, params: &Params) -> Result<Value, ToolError> {
         match shape.name {
-            "exec" => exec::call(&ctx.cwd, &params),
-            "read_file" => files::read(&ctx.folder()?, &params),
-            "write_file" => files::write(&ctx.folder()?, &params),
-            "clarify" => clarify::call(ctx, &params),
-            "task" => task::call(ctx, self.agents.as_deref(), &params),
-            _ => workflow::call(ctx, self.vocabulary(), &params),
+            "exec" => exec::call(&ctx.cwd, params),
+            "read_file" => files::read(&ctx.folder()?, params),
+            "write_file" => files::write(&ctx.folder()?, params),
+            "clarify" => clarify::call(ctx, params),
+            "task" => task::call(ctx, self.agents.as_deref(), params),
+            _ => workflow::call(ctx, self.vocabulary(), params),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
 
+mod approvals;
 mod boards;
 mod clockwork;
 mod damaged;

@@ -100,8 +100,10 @@ impl World {
 
     fn check_question(&self, task: &Task, runs: &[Run]) {
         let questions = self.store.read(|view| view.questions_of(task.seq)).unwrap();
-        let open = questions.iter().filter(|q| q.state == WaitState::Open).count();
-        assert!(open <= 1, "two open questions\n{}", self.story());
+        let approvals = self.store.read(|view| view.approvals_of(task.seq)).unwrap();
+        let open = questions.iter().filter(|q| q.state == WaitState::Open).count()
+            + approvals.iter().filter(|a| a.state == WaitState::Open).count();
+        assert!(open <= 1, "it waits for two things\n{}", self.story());
         assert!(
             open == 0 || task.status == TaskStatus::Blocked,
             "#{} asks while {}\n{}",

@@ -2,7 +2,8 @@
 //! another order.
 
 use super::world::World;
-use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, RunOutcome, Task, Usage};
+use andon::domain::approval::{ApprovalPolicy, Call, Scope};
+use andon::domain::{Actor, IdRef, ProcessIdentity, Risk, RunId, RunOutcome, Task, Usage, WaitState};
 use andon::engine::{Command, Ending, Report, RunSpec};
 use serde_json::json;
 
@@ -25,9 +26,27 @@ impl World {
         assert!(lease >= run.started_at_ms + 30_000, "a claim inherited a lease\n{}", self.story());
         assert!(spec.values.is_empty());
         let facts = json!({ "agent": "fake" }).as_object().unwrap().clone();
+        self.check_leave(&spec);
         self.tell(&holder, &run.id, spec.epoch, Report::Facts(facts));
         let process = Process { spec, holder, stopping: false, asked: false };
         self.processes.insert(run.id, process);
+    }
+
+    /// What an agent wrote is started as often as a person allowed it, and no more.
+    fn check_leave(&mut self, spec: &RunSpec) {
+        let task = self.store.read(|view| view.task_by_id(&spec.task)).unwrap().unwrap();
+        if task.written_by.is_empty() {
+            return;
+        }
+        let hash = Call::of_task(&task, &spec.values, &ApprovalPolicy::default()).unwrap().hash();
+        let approvals = self.store.read(|view| view.approvals_of(task.seq)).unwrap();
+        let of_call = || approvals.iter().filter(|a| a.hash == hash);
+        let always = of_call().any(|a| a.scope == Scope::Task && a.state == WaitState::Allowed);
+        let once = of_call().filter(|a| a.state == WaitState::Consumed).count();
+        let starts = self.starts.entry((task.id.clone(), hash)).or_insert(0);
+        *starts += 1;
+        let enough = always || *starts <= once;
+        assert!(enough, "#{} was started without leave\n{}", task.seq, self.story());
     }
 
     /// Hands a report to the dispatcher that holds the run, now and then twice; nobody hears it where that is dead.
@@ -79,6 +98,13 @@ impl World {
             3 => {
                 let identity = ProcessIdentity { boot_id: "b".into(), pid: 4711, start_ticks: 1, pgid: 4711 };
                 return self.tell(&holder, &run, epoch, Report::Started(identity));
+            }
+            8 => {
+                let params = json!({ "command": format!("x{}", self.dice.below(3)) });
+                let call = Call::of_tool("exec", Risk::Exec, params.as_object().unwrap(), "/");
+                let permit = Command::Permit { task: Some(IdRef::Seq(seq)), call: Box::new(call) };
+                self.command_as(permit, actor);
+                return;
             }
             4 => return self.tell(&holder, &run, epoch, Report::Used(Usage::default())),
             5 => Report::Ended(Ending::failure("exit 1: no")),

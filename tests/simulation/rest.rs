@@ -17,6 +17,7 @@ impl World {
             }
             self.end_processes();
             self.answer();
+            self.decide();
             for id in self.workflows.clone() {
                 let found = self.store.read(|view| view.workflow(&id)).unwrap().unwrap();
                 if found.paused && !found.status.is_closed() {
@@ -34,7 +35,11 @@ impl World {
                 match task.status {
                     TaskStatus::Review => drop(self.command(Command::Approve { task: id })),
                     TaskStatus::Blocked => {
-                        let asks = self.store.read(|view| view.open_question(task.seq)).unwrap().is_some();
+                        let asks = self.store.read(|view| {
+                            Ok(view.open_question(task.seq)?.is_some()
+                                || view.open_approval(task.seq)?.is_some())
+                        });
+                        let asks = asks.unwrap();
                         if !asks {
                             self.command(Command::Unblock { task: id });
                         }

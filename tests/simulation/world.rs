@@ -27,6 +27,8 @@ pub struct World {
     pub old_reports: Vec<(RunId, i64, Report)>,
     pub closed: HashMap<TaskId, TaskStatus>,
     pub epochs: HashMap<TaskId, i64>,
+    /// How often each call of an agent's card was started.
+    pub starts: HashMap<(TaskId, String), usize>,
     pub workflows: Vec<WorkflowId>,
     /// In the end nothing fails any more, so that everything can come to rest.
     pub faults: bool,
@@ -53,6 +55,7 @@ impl World {
             old_reports: Vec::new(),
             closed: HashMap::new(),
             epochs: HashMap::new(),
+            starts: HashMap::new(),
             workflows: Vec::new(),
             faults: true,
             trace: Vec::new(),
