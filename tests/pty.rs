@@ -282,11 +282,16 @@ fn the_demo_is_played_to_its_end_and_leaves_nothing_behind() {
     terminal.shows("1 needs you");
     terminal.press("a");
     terminal.shows("staging");
-    terminal.press("\r");
+    terminal.press("1\r");
     terminal.shows("◇ deployed to");
     // The selection stays with the card that was answered, wherever that goes; the next lamp is the review.
     terminal.press("nA");
-    terminal.shows("Nothing is open here. t shows 7 closed cards.");
+    // The helper of the next step wants to run a program.
+    terminal.shows("wants your approval");
+    terminal.press("a");
+    terminal.shows("allow once");
+    terminal.press("1\r");
+    terminal.shows("Nothing is open here. t shows 8 closed cards.");
     terminal.press("t");
     terminal.shows("told everybody");
     terminal.press("q");
