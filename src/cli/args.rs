@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::output::Color;
 use super::{
-    add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
+    add, approvals, attach, backup, boards, completions, configuration, copy, demo, depend, doctor, edit,
+    events, list, log, purge, questions, run, scripted_agent, show, status, tool, wait, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -119,6 +119,8 @@ pub enum Verb {
     Questions(questions::QuestionsArgs),
     /// Answer a card's question
     Answer(questions::AnswerArgs),
+    /// Follow one card live, and answer it on the spot
+    Attach(attach::AttachArgs),
     /// Which calls of agents wait for you to allow them
     Approvals(approvals::ApprovalsArgs),
     /// Allow a call that waits for approval, once
