@@ -125,12 +125,12 @@ fn what_was_typed_is_kept_over_a_refusal_over_leaving_and_is_dropped_when_taken(
 #[test]
 fn keys_that_come_while_an_answer_is_sent_are_for_the_next_lamp() {
     let mut screen = Screen::new(120, 40, sample::lamps());
-    screen.press("a1<enter>2add a test<enter>");
+    screen.press("a1<enter>2add a test q? s l<enter>");
     assert_eq!(commands(&screen).len(), 1);
     done(&mut screen);
     match commands(&screen)[..] {
         [Command::Move { .. }, Command::Reject { feedback: Some(text), .. }] => {
-            assert_eq!(text, "add a test")
+            assert_eq!(text, "add a test q? s l")
         }
         ref other => panic!("{other:?}"),
     }

@@ -323,3 +323,26 @@ fn saving_a_form_leaves_values_alone_that_it_can_not_show() {
     assert_eq!((now.title.as_str(), now.description.as_str()), ("Tab\there", "more"));
     assert_eq!(now.labels, labels);
 }
+
+#[test]
+fn what_was_begun_on_a_review_is_there_after_a_restart_of_the_board() {
+    let mut table = Table::new();
+    let task = table.card("Paint", "", false);
+    table.execute(Command::Start { task: full(&task) });
+    table.execute(Command::Move {
+        task: full(&task),
+        to: TaskStatus::Review,
+        text: Some("two coats".into()),
+    });
+    table.until("two coats");
+    table.press("a2a third coat, 请");
+    table.until("a third coat, 请");
+    let mut table = table.reopen();
+    table.until("two coats");
+    table.press("a");
+    table.until("a third coat, 请");
+    table.press("<enter>");
+    table.until("nothing else needs you");
+    let task = table.engine.task(&full(&task)).unwrap();
+    assert_eq!((task.status, task.review_summary.as_str()), (TaskStatus::Queued, "a third coat, 请"));
+}

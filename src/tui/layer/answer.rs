@@ -143,17 +143,19 @@ impl AnswerLayer {
         action: Option<Action>,
         effects: &mut Vec<Effect>,
     ) -> Reply {
-        if let Some(Action::AnswerLeave | Action::TextLeave) = action {
-            return Reply::Close;
-        }
-        if self.sending {
+        let letter = matches!(key.code, KeyCode::Char(c) if !c.is_ascii_digit())
+            && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
+        let leaves = matches!(action, Some(Action::AnswerLeave | Action::TextLeave));
+        // What is typed ahead may be meant for a text, so a letter leaves nothing.
+        if self.sending && (letter || !leaves) {
             self.ahead.push(Ahead::Key(key));
             return Reply::Consumed;
         }
-        let letter = matches!(key.code, KeyCode::Char(c) if !c.is_ascii_digit())
-            && key.modifiers.difference(KeyModifiers::SHIFT).is_empty();
         if self.stray && letter && !self.typing {
             return Reply::Consumed;
+        }
+        if leaves {
+            return Reply::Close;
         }
         self.stray = false;
         let choices = self.matter.choices.len();
