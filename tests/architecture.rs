@@ -171,7 +171,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("cli/board.rs", (1, "the keymap")),
         ("cli/config/mod.rs", (1, "the configuration, before the database is opened")),
         ("cli/definition_file.rs", (1, "the workflow's file, before the database is opened")),
-        ("cli/logging.rs", (1, "the board's own log")),
+        ("cli/logging/mod.rs", (1, "the board's own log")),
         ("cli/purge.rs", (2, "a file that this call makes: create_new; its folder")),
         ("cli/signals.rs", (1, "/proc")),
         ("engine/handle.rs", (2, "the dispatcher's lock file")),
