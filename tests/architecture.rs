@@ -189,6 +189,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("tools/files.rs", (3, "a task's file; one of an open database is refused (refuse_database)")),
         ("tools/folder.rs", (2, "folders")),
         ("tui/drafts.rs", (2, "drafts")),
+        ("tui/marks.rs", (2, "until where a board was seen")),
         ("tui/editor.rs", (2, "a text that it made for the editor")),
         ("tui/terminal.rs", (1, "the terminal")),
     ])

@@ -345,6 +345,7 @@ fn twenty_lamps(folder: &Path) -> Engine {
             question: format!("What about {n}?"),
             options: vec!["this".into(), "that".into()],
             waits: false,
+            expires_at_ms: None,
         };
         engine.execute(ask, &me).unwrap();
         let task = by_hand(&format!("Review {n} 审查"));

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Approval, Event, Question, Run, Task};
+use crate::domain::{Approval, Event, Question, Run, Task, Wait};
 use crate::engine::{Engine, OpenApproval, OpenQuestion, TaskView};
 pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 
@@ -24,7 +24,8 @@ pub fn task_view(view: &TaskView) -> Value {
     record["runs"] = Value::Array(view.runs.iter().map(run).collect());
     let questions = view.questions.iter().map(|one| (one.asked_at_ms, question(one)));
     let approvals = view.approvals.iter().map(|one| (one.asked_at_ms, approval(one)));
-    let mut waits: Vec<(i64, Value)> = questions.chain(approvals).collect();
+    let others = view.waits.iter().map(|one| (one.asked_at_ms, wait(one)));
+    let mut waits: Vec<(i64, Value)> = questions.chain(approvals).chain(others).collect();
     waits.sort_by_key(|(at, _)| *at);
     record["waits"] = waits.into_iter().map(|(_, wait)| wait).collect();
     record["dependencies"] = neighbours(&view.predecessors);
@@ -60,6 +61,7 @@ pub fn question(question: &Question) -> Value {
 /// An open question with what is known of its task.
 pub fn open_question(open: &OpenQuestion) -> Value {
     let mut record = question(&open.question);
+    record["seen_by"] = json!(open.seen_by);
     record["seq"] = json!(open.seq);
     record["title"] = json!(open.title);
     record["board_id"] = json!(open.board_id);
@@ -82,10 +84,23 @@ pub fn approval(approval: &Approval) -> Value {
 /// An open approval with what is known of its task.
 pub fn open_approval(open: &OpenApproval) -> Value {
     let mut record = approval(&open.approval);
+    record["seen_by"] = json!(open.seen_by);
     record["seq"] = json!(open.seq);
     record["title"] = json!(open.title);
     record["board_id"] = json!(open.board_id);
     record
+}
+
+/// A wait for what comes by itself.
+pub fn wait(wait: &Wait) -> Value {
+    let mut record = Map::new();
+    record.insert("wait_id".to_owned(), json!(wait.id));
+    for (name, value) in with_twins(wait) {
+        if !matches!(name.as_str(), "id" | "asker_waits") {
+            record.insert(name, value);
+        }
+    }
+    Value::Object(record)
 }
 
 /// An event.

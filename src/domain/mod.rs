@@ -3,6 +3,7 @@
 //! facts. Start reading at [`status`] (the closed table), then [`task`] and [`moves`].
 
 pub mod approval;
+pub mod away;
 pub mod board;
 pub mod crowd;
 pub mod definition;
@@ -27,6 +28,7 @@ pub mod why;
 pub mod workflow;
 
 pub use approval::{Approval, Risk};
+pub use away::Away;
 pub use board::{BoardSnapshot, BoardSummary, Card, DispatcherState};
 pub use definition::{Fault, Node, StepDefinition, WorkflowDefinition};
 pub use event::{Actor, Event, EventKind};
@@ -40,5 +42,5 @@ pub use refusal::Refusal;
 pub use run::{Intent, ProcessIdentity, Run, RunOutcome, Usage};
 pub use status::{TaskStatus, WorkflowStatus};
 pub use task::{Dispatch, Task, TaskPatch};
-pub use wait::{Question, QuestionPurpose, WaitState};
+pub use wait::{Question, QuestionPurpose, Timer, Wait, WaitKind, WaitState, Waiter, Wake};
 pub use workflow::{StepCounts, Workflow};

@@ -22,6 +22,7 @@ mod questions;
 mod reconcile;
 mod settle;
 mod tasks;
+mod waits;
 mod workflows;
 
 pub use crate::store::{
@@ -29,7 +30,7 @@ pub use crate::store::{
     Window, is_of_a_database,
 };
 pub use approvals::{OpenApproval, denied_by};
-pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit, WaitOn};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};

@@ -3,6 +3,7 @@
 //! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`] and [`pen`], then [`tasks`].
 
 mod approvals;
+mod away;
 mod bell;
 mod boards;
 mod cards;
@@ -19,6 +20,7 @@ mod queue;
 mod rows;
 mod runs;
 mod tasks;
+mod triggers;
 mod turnstile;
 mod waits;
 mod workflows;

@@ -143,6 +143,7 @@ actions! {
     Editor: Board "editor", "editor", "edit title and description in $EDITOR";
     Retry: Board "retry", "retry", "run a failed card once more";
     Pause: Board "pause", "suspend", "suspend a running card, resume a suspended one";
+    ResumeAll: Board "resume-all", "resume all", "resume every suspended card, such as those of the last stop";
     Approve: Board "approve", "approve", "take reviewed work";
     Reject: Board "reject", "reject", "send reviewed work back with feedback";
     Cancel: Board "cancel", "cancel", "cancel the card; asks when it is running";

@@ -4,6 +4,7 @@
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::away::Presence;
 use super::detail::Detail;
 use super::filter::Filter;
 use super::keymap::Keymap;
@@ -165,6 +166,10 @@ pub struct App {
     pub drafts: HashMap<LampKey, String>,
     /// Lamps that were answered here and may still be lit in the snapshot.
     pub answered: HashSet<LampKey>,
+    /// What was put before a person here.
+    pub seen: HashSet<String>,
+    /// Whether somebody looks, and what to tell who comes back.
+    pub presence: Presence,
     /// The program is about to end.
     pub leaving: Option<Leaving>,
     /// Whether the terminal has the focus.
@@ -213,6 +218,8 @@ impl App {
             undo: Vec::new(),
             drafts: HashMap::new(),
             answered: HashSet::new(),
+            seen: HashSet::new(),
+            presence: Presence::default(),
             leaving: None,
             focused: true,
             notify: false,

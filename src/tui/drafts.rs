@@ -8,14 +8,22 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::away::Mark;
 use super::event::Event;
 use super::lamps::{self, LampKey};
+use super::marks;
 use crate::domain::{IdRef, QuestionId, WaitState};
 use crate::engine::{Engine, EngineError};
 
+/// What is kept.
+enum Kept {
+    Draft(LampKey, String),
+    Seen(String, Mark),
+}
+
 /// Keeps drafts on a thread of its own; of several states of one text only the last is written.
 pub struct Drafts {
-    keep: Option<Sender<(LampKey, String)>>,
+    keep: Option<Sender<Kept>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
@@ -37,7 +45,15 @@ impl Drafts {
     pub fn keep(&self, key: LampKey, text: String) {
         if let Some(keep) = &self.keep {
             // The thread ends only with this sender.
-            let _ = keep.send((key, text));
+            let _ = keep.send(Kept::Draft(key, text));
+        }
+    }
+
+    /// Keeps until where a board was seen.
+    pub fn keep_seen(&self, board: String, mark: Mark) {
+        if let Some(keep) = &self.keep {
+            // As above.
+            let _ = keep.send(Kept::Seen(board, mark));
         }
     }
 }
@@ -54,17 +70,27 @@ impl Drop for Drafts {
     }
 }
 
-fn folder(database: &Path) -> PathBuf {
+/// The folder beside the database.
+pub fn folder(database: &Path) -> PathBuf {
     let mut name = database.file_name().unwrap_or_default().to_owned();
     name.push("-drafts");
     database.with_file_name(name)
 }
 
-fn keep_all(folder: &Path, take: &Receiver<(LampKey, String)>, send: &UnboundedSender<Event>) {
+fn keep_all(folder: &Path, take: &Receiver<Kept>, send: &UnboundedSender<Event>) {
     let mut complained = false;
     while let Ok(first) = take.recv() {
-        let mut last = std::collections::BTreeMap::from([first]);
-        last.extend(take.try_iter());
+        let mut last = std::collections::BTreeMap::new();
+        for kept in std::iter::once(first).chain(take.try_iter()) {
+            match kept {
+                Kept::Draft(key, text) => drop(last.insert(key, text)),
+                Kept::Seen(board, mark) => {
+                    if let Err(error) = marks::keep(folder, &board, mark) {
+                        tracing::info!(%error, "until where the board was seen is not kept");
+                    }
+                }
+            }
+        }
         for (key, text) in last {
             if let Err(error) = write(folder, &key, &text)
                 && !std::mem::replace(&mut complained, true)

@@ -3,10 +3,11 @@
 
 use crossterm::event::KeyEvent;
 
+use super::away::Mark;
 use super::lamps::LampKey;
 use crate::domain::time::Millis;
 use crate::domain::why::Reason;
-use crate::domain::{BoardSnapshot, RunId, Task, TaskId};
+use crate::domain::{Away, BoardSnapshot, RunId, Task, TaskId};
 use crate::engine::{Command, Outcome, StepView, TaskView};
 
 /// What reaches the board.
@@ -77,6 +78,10 @@ pub enum Event {
         /// Why not, in words.
         message: String,
     },
+    /// Until where the board was seen before the program was last closed.
+    SeenBefore(Option<Mark>),
+    /// What happened while nobody looked.
+    Away(Away),
     /// Answers that were begun before the program was last closed.
     Drafts(Vec<(LampKey, String)>),
     /// `$EDITOR` was closed.
@@ -164,6 +169,19 @@ pub enum Effect {
     StopLog,
     /// Keep an answer that was begun; an empty text drops it.
     KeepDraft(LampKey, String),
+    /// Note that a person has seen the question or the approval with this id.
+    Delivered(String),
+    /// Read until where a board was seen.
+    LoadSeen(String),
+    /// Keep until where a board was seen.
+    KeepSeen(String, Mark),
+    /// Read what happened on a board after an event.
+    LoadAway {
+        /// Which board.
+        board: String,
+        /// The event.
+        since: i64,
+    },
     /// Copy to the clipboard (OSC 52).
     Clipboard(String),
     /// Set the terminal's title.

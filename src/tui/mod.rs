@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod app;
+pub mod away;
 pub mod detail;
 mod drafts;
 mod editor;
@@ -19,6 +20,7 @@ pub mod lamps;
 pub mod layer;
 pub mod layout;
 pub mod log;
+mod marks;
 pub mod notice;
 pub mod opened;
 pub mod outside;

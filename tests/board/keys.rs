@@ -337,3 +337,49 @@ fn quitting_asks_only_while_runs_of_this_process_go() {
     screen.press("q");
     assert!(quits(&screen), "another process's runs go on");
 }
+
+#[test]
+fn only_who_was_away_for_more_than_a_glance_is_told_and_the_desktop_only_meanwhile() {
+    let mut screen = Screen::new(120, 40, sample::busy());
+    screen.event(Event::SeenBefore(None));
+    screen.app.notify = true;
+    let mut later = sample::busy();
+    later.seq += 5;
+    later.cards.push(card(50, TaskStatus::Review, "Look at this"));
+    let notices = |screen: &Screen| screen.effects.iter().filter(|e| matches!(e, Effect::Notify(_))).count();
+    let asked =
+        |screen: &Screen| screen.effects.iter().filter(|e| matches!(e, Effect::LoadAway { .. })).count();
+    screen.event(Event::Snapshot(Box::new(later.clone())));
+    assert_eq!(notices(&screen), 0, "the terminal has the focus");
+    screen.event(Event::Focus(false));
+    later.seq += 1;
+    later.cards.push(card(51, TaskStatus::Review, "And at this"));
+    screen.event(Event::Snapshot(Box::new(later.clone())));
+    assert_eq!(notices(&screen), 1, "one lamp, one notice");
+    screen.event(Event::Now(NOW + 30_000));
+    screen.event(Event::Focus(true));
+    assert_eq!(asked(&screen), 0, "that was a glance");
+    screen.event(Event::Focus(false));
+    later.seq += 1;
+    screen.event(Event::Snapshot(Box::new(later)));
+    screen.event(Event::Now(NOW + 200_000));
+    screen.event(Event::Focus(true));
+    assert_eq!(asked(&screen), 1);
+    let away = andon::domain::Away { finished: 3, failed: 1, asked: 2, tokens: 48_000 };
+    screen.event(Event::Away(away));
+    let text = screen.text();
+    assert!(text.contains("3 finished, 1 failed, 2 asked, 48k tokens spent"), "{text}");
+    screen.event(Event::Now(NOW + 204_000));
+    screen.press("j");
+    assert!(!screen.text().contains("while you were away"));
+}
+
+#[test]
+fn the_title_of_the_terminal_carries_the_count() {
+    let screen = Screen::new(120, 40, sample::busy());
+    let title = screen.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Title(title) => Some(title.as_str()),
+        _ => None,
+    });
+    assert_eq!(title, Some("◆ 2 andon ▸ default"));
+}

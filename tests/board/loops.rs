@@ -346,3 +346,46 @@ fn what_was_begun_on_a_review_is_there_after_a_restart_of_the_board() {
     let task = table.engine.task(&full(&task)).unwrap();
     assert_eq!((task.status, task.review_summary.as_str()), (TaskStatus::Queued, "a third coat, 请"));
 }
+
+#[test]
+fn who_comes_back_is_told_what_happened_and_a_restart_tells_it_again() {
+    let mut table = Table::new();
+    table.until("This board is empty");
+    let seen = table.folder.path().join("andon.db-drafts/seen.json");
+    table.wait("what was seen to be kept", |_| seen.exists());
+    let done = table.card("Done meanwhile", "", true);
+    table.execute(Command::Complete { task: full(&done), result: None });
+    let asks = table.card("Asks meanwhile", "", false);
+    table.execute(Command::Start { task: full(&asks) });
+    let question = "Which one?".to_owned();
+    table.execute(Command::Ask {
+        task: full(&asks),
+        question,
+        options: Vec::new(),
+        waits: false,
+        expires_at_ms: None,
+    });
+    for _ in 0..2 {
+        table = table.reopen();
+        table.until("while you were away (a moment): 1 finished, 1 asked");
+    }
+    // A key at once is not yet somebody who has read it.
+    table.press("j");
+    assert!(table.screen().contains("while you were away"), "{}", table.screen());
+}
+
+#[test]
+fn every_suspended_card_is_resumed_with_one_key() {
+    let mut table = Table::dispatching();
+    for title in ["One", "Two"] {
+        table.card(title, "hold", true);
+    }
+    table.wait("both to run", |t| t.screen().contains("2 running"));
+    for seq in [1, 2] {
+        table.execute(Command::Suspend { task: IdRef::Seq(seq) });
+    }
+    table.until("SUSPENDED");
+    table.wait("both to be suspended", |t| t.session.app.snapshot.cards.iter().all(|c| c.run.is_none()));
+    table.press("S");
+    table.until("2 running");
+}

@@ -144,6 +144,7 @@ fn programs_get_json_lines_and_the_question_at_once() {
         question: "Which one?".into(),
         options: Vec::new(),
         waits: false,
+        expires_at_ms: None,
     };
     engine.execute(ask, &andon::domain::Actor::operator("pat")).expect("it asks");
     let asked = Instant::now();

@@ -87,6 +87,7 @@ impl Answers {
         }
         if let (Some(open), None) = (open, &self.asked) {
             self.asked = Some(open.clone());
+            context.engine()?.delivered(open.id.as_str(), "attach")?;
             self.interrupted(context)?;
             match context.out.is_json() {
                 true => {

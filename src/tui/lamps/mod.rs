@@ -117,6 +117,15 @@ impl Matter {
         &self.card.id
     }
 
+    /// The id of the question or the approval, where it is one.
+    pub fn wait_id(&self) -> Option<&str> {
+        match self.lamp {
+            Lamp::Question => self.card.question.as_ref().map(|question| question.id.as_str()),
+            Lamp::Approval => self.card.approval.as_ref().map(|approval| approval.id.as_str()),
+            _ => None,
+        }
+    }
+
     /// What there is to read, the most important first.
     pub fn parts(&self, view: Option<&TaskView>) -> Vec<Part> {
         let parts = match self.lamp {

@@ -7,6 +7,7 @@ pub mod done;
 mod grab;
 pub mod keys;
 pub mod offer;
+mod presence;
 pub mod read;
 
 use super::app::{App, Leaving, Purpose};
@@ -25,10 +26,13 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.now = now;
             app.notices.expire(now);
         }
-        Event::Key(key) => keys::press(app, key, &mut effects),
+        Event::Key(key) => {
+            presence::key(app, &mut effects);
+            keys::press(app, key, &mut effects);
+        }
         Event::Paste(text) => keys::paste(app, &text, &mut effects),
         Event::Resize(width, height) => app.size = (width, height),
-        Event::Focus(focused) => app.focused = focused,
+        Event::Focus(focused) => presence::focus(app, focused, &mut effects),
         Event::Terminate => terminate(app, &mut effects),
         Event::Changed => read::changed(app, &mut effects),
         Event::Snapshot(snapshot) => read::snapshot(app, *snapshot, &mut effects),
@@ -62,11 +66,14 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             if what == Loading::Board {
                 app.reading.under_way = false;
             }
+            app.presence.asked = None;
             if let Some(opened) = &mut app.opened {
                 (opened.loading, opened.history_loading) = (false, false);
             }
             app.notices.trouble(message, app.now);
         }
+        Event::SeenBefore(mark) => presence::before(app, mark, &mut effects),
+        Event::Away(away) => app.presence.told(away, app.now),
         Event::Drafts(drafts) => {
             for (key, text) in drafts {
                 for layer in &mut app.layers {
@@ -79,6 +86,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
         }
         Event::Trouble(text) => app.notices.trouble(text, app.now),
     }
+    presence::ending(app, &mut effects);
     if !quiet {
         app.dirty = true;
         settle(app, &mut effects);
@@ -90,6 +98,7 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     layout::keep_in_view(app);
     read::keep_open(app, effects);
+    note_seen(app, effects);
     let lit = app
         .snapshot
         .cards
@@ -104,6 +113,16 @@ fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     if title != app.title {
         effects.push(Effect::Title(title.clone()));
         app.title = title;
+    }
+}
+
+/// A question or a call that is put before a person is noted as seen.
+fn note_seen(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(Layer::Answer(answer)) = app.layers.last() else { return };
+    if let Some(id) = answer.matter.wait_id()
+        && app.seen.insert(id.to_owned())
+    {
+        effects.push(Effect::Delivered(id.to_owned()));
     }
 }
 

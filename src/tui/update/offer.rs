@@ -37,6 +37,14 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
                 _ => to(card, TaskStatus::Suspended).map(|_| "suspend".to_owned()),
             }
         }
+        Action::ResumeAll => {
+            let count = app.snapshot.cards.iter().filter(|card| card.status == TaskStatus::Suspended).count();
+            match count {
+                0 => Err("no card is suspended".to_owned()),
+                1 => Ok("resume 1 suspended card".to_owned()),
+                _ => Ok(format!("resume {count} suspended cards")),
+            }
+        }
         Action::Approve => {
             only(card()?, &[TaskStatus::Review], "only work in review is approved")?;
             label()

@@ -42,7 +42,7 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     if app.loaded && app.notify && !app.focused {
         tell_desktop(app, &snapshot, effects);
     }
-    app.loaded = true;
+    let first = !std::mem::replace(&mut app.loaded, true);
     let bare = app.columns.iter().all(|column| column.cards.is_empty());
     app.snapshot = snapshot;
     app.moving = None;
@@ -54,6 +54,10 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     }
     if let Some(opened) = &mut app.opened {
         (opened.stale, opened.history_stale) = (true, true);
+    }
+    match first {
+        true => effects.push(Effect::LoadSeen(app.board.clone())),
+        false => super::presence::sees(app, effects),
     }
     match app.leaving {
         Some(Leaving::Drain) if app.own_runs() == 0 => effects.push(Effect::Quit(Exit::Drained)),
@@ -121,6 +125,7 @@ pub fn switch_board(app: &mut App, board: &str, effects: &mut Vec<Effect>) {
     app.snapshot.cards.clear();
     app.snapshot.board_id = board.to_owned();
     app.loaded = false;
+    app.presence = Default::default();
     app.selected = None;
     app.detail = None;
     app.rows.clear();

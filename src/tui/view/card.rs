@@ -129,6 +129,10 @@ fn situation(app: &App, card: &Card, room: usize) -> Vec<Line<'static>> {
                 };
                 said(Role::Lamp, "◆", &asks, 2)
             }
+            // It comes by itself: no lamp.
+            None if let Some(wait) = &card.waiting => {
+                said(Role::Dim, "◔", &format!("waits for {}", wait.label()), 2)
+            }
             None if card.blocked_reason.trim().is_empty() => said(Role::Lamp, "◆", "blocked", 1),
             None => said(Role::Lamp, "◆", &card.blocked_reason, 2),
         },

@@ -35,6 +35,7 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) -> Option<Position>
     let said = app.notices.current().filter(|notice| notice.kind == Kind::Done);
     let spans = match said {
         Some(notice) => vec![span(app, Role::Done, "✓ "), span(app, Role::Text, clean(&notice.text))],
+        None if app.presence.line.is_some() => away(app),
         None if alone => return None,
         None => standing(app),
     };
@@ -60,6 +61,20 @@ fn standing(app: &App) -> Vec<Span<'static>> {
     }
     let Some(card) = app.selected_card() else { return Vec::new() };
     vec![span(app, Role::Dim, format!("#{} ", card.seq)), span(app, Role::Dim, clean(&card.title))]
+}
+
+/// What happened while nobody looked, and what can be done about what the last stop left.
+fn away(app: &App) -> Vec<Span<'static>> {
+    let Some(line) = &app.presence.line else { return Vec::new() };
+    let mut spans = vec![span(app, Role::Accent, "● "), span(app, Role::Text, line.says())];
+    if let (Ok(words), Some(key)) =
+        (offer::offer(app, Action::ResumeAll), app.keymap.first(Action::ResumeAll))
+    {
+        spans.push(span(app, Role::Dim, " · "));
+        spans.push(span(app, Role::Key, key));
+        spans.push(span(app, Role::Dim, format!(" {words}")));
+    }
+    spans
 }
 
 fn lamp_words(app: &App, lit: Lamp, card: &Card) -> Vec<Span<'static>> {
