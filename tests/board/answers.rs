@@ -156,6 +156,9 @@ fn a_lamp_that_went_out_meanwhile_is_told_and_never_answered() {
     let text = screen.text();
     assert!(text.contains("settled elsewhere: #9 is queued now") && text.contains("more te"), "{text}");
     screen.press("<enter>");
+    let text = screen.text();
+    assert!(text.contains("more te") && text.contains("what you typed is kept"), "{text}");
+    screen.press("<enter>");
     assert!(commands(&screen).is_empty());
     let text = screen.text();
     assert!(text.contains("nothing was sent") && text.contains("哪个数据库"), "{text}");

@@ -268,6 +268,11 @@ impl AnswerLayer {
     }
 
     fn send(&mut self, app: &mut App, effects: &mut Vec<Effect>) -> Reply {
+        if self.gone.is_some() && !self.field.is_blank() && self.error.is_none() {
+            // Whoever pressed this in the same moment meant to send, not to lose sight of the text.
+            self.error = Some("it was settled elsewhere; press it once more to go on".to_owned());
+            return Reply::Consumed;
+        }
         if let Some(gone) = self.gone.take() {
             // Nothing is sent: whoever pressed this in the same moment learns it on the next screen.
             app.notices.trouble(format!("#{}: nothing was sent. {gone}", self.matter.card.seq), app.now);
