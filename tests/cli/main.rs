@@ -16,4 +16,5 @@ mod scripted;
 mod several;
 mod streams;
 mod terminal;
+mod waits;
 mod workflows;

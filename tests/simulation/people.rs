@@ -45,7 +45,7 @@ impl World {
             }
             23 => Command::Copy { task: id },
             24 | 25 => return self.decide(),
-            28 | 29 => Command::Wake { key: format!("k{}", self.dice.below(200)), data: json!(1) },
+            28 | 29 => Command::Wake { key: self.key(), data: json!(1) },
             30 => {
                 let due_at_ms = self.core.now() + self.dice.below(60_000) as i64;
                 if let Some(Outcome::Timer(timer)) =
@@ -79,6 +79,11 @@ impl World {
             true => Actor::Guest { name: "agent".into() },
             false => Actor::operator("sim"),
         }
+    }
+
+    /// The key of an event that others wait for about now.
+    pub fn key(&self) -> String {
+        format!("k{}", self.core.now() / 5_000 + self.dice.below(2) as i64)
     }
 
     fn create(&mut self) {

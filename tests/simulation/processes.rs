@@ -70,7 +70,7 @@ impl World {
         let actor = Actor::Agent { run: run.clone(), task: process.spec.task.clone(), name: "fake".into() };
         let (stopping, asked) = (process.stopping, process.asked);
         let options = if self.dice.one_in(2) { vec!["a".into(), "b".into()] } else { Vec::new() };
-        let last = match self.dice.below(10) {
+        let last = match self.dice.below(18) {
             _ if stopping => Report::Ended(Ending::failure("killed by SIGTERM")),
             0 if !asked => {
                 self.processes.get_mut(&run).unwrap().asked = true;
@@ -105,20 +105,20 @@ impl World {
                 let identity = ProcessIdentity { boot_id: "b".into(), pid: 4711, start_ticks: 1, pgid: 4711 };
                 return self.tell(&holder, &run, epoch, Report::Started(identity));
             }
-            8 => {
+            8..=11 => {
                 let params = json!({ "command": format!("x{}", self.dice.below(3)) });
                 let call = Call::of_tool("exec", Risk::Exec, params.as_object().unwrap(), "/");
                 let permit = Command::Permit { task: Some(IdRef::Seq(seq)), call: Box::new(call) };
                 self.command_as(permit, actor);
                 return;
             }
-            9 => {
+            12..=16 => {
                 let on = match self.dice.below(3) {
                     0 => match self.any_task() {
                         Some(task) => WaitOn::TaskResult(IdRef::Seq(task.seq)),
                         None => return,
                     },
-                    1 => WaitOn::Event(format!("k{}", self.dice.below(200))),
+                    1 => WaitOn::Event(self.key()),
                     _ => match self.dice.pick(&self.timers) {
                         Some(timer) => WaitOn::Timer(timer.0.clone()),
                         None => return,
