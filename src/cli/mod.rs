@@ -43,6 +43,7 @@ mod several;
 mod show;
 mod signals;
 mod status;
+mod todo;
 mod tool;
 mod wait;
 mod wake;
@@ -129,6 +130,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Wake(args) => wake::run(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
+        Verb::Todo(verb) => todo::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
