@@ -193,6 +193,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("tools/folder.rs", (2, "folders")),
         ("tools/todo/file.rs", (3, "a session's todos, in a folder of their own")),
         ("tui/drafts.rs", (2, "drafts")),
+        ("tui/marks.rs", (2, "until where a board was seen")),
         ("tui/editor.rs", (2, "a text that it made for the editor")),
         ("tui/terminal.rs", (1, "the terminal")),
     ])

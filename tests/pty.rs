@@ -282,11 +282,16 @@ fn the_demo_is_played_to_its_end_and_leaves_nothing_behind() {
     terminal.shows("1 needs you");
     terminal.press("a");
     terminal.shows("staging");
-    terminal.press("\r");
+    terminal.press("1\r");
     terminal.shows("◇ deployed to");
     // The selection stays with the card that was answered, wherever that goes; the next lamp is the review.
     terminal.press("nA");
-    terminal.shows("Nothing is open here. t shows 7 closed cards.");
+    // The helper of the next step wants to run a program.
+    terminal.shows("wants your approval");
+    terminal.press("a");
+    terminal.shows("allow once");
+    terminal.press("1\r");
+    terminal.shows("Nothing is open here. t shows 8 closed cards.");
     terminal.press("t");
     terminal.shows("told everybody");
     terminal.press("q");
@@ -295,4 +300,153 @@ fn the_demo_is_played_to_its_end_and_leaves_nothing_behind() {
     });
     assert_eq!(terminal.ends_clean(), 0);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// A board with twenty lamps: five questions, reviews, failures and calls that wait for approval, in turn.
+fn twenty_lamps(folder: &Path) -> Engine {
+    use andon::engine::NewTask;
+    let engine = Engine::open(&folder.join("andon.db")).unwrap();
+    let me = Actor::operator("pty");
+    let make = |title: &str, shell: Option<&str>, actor: &Actor, start: bool| {
+        let executor = shell.map(|line| {
+            let work = andon::domain::Work::Command { command: andon::domain::Program::Shell(line.into()) };
+            andon::domain::Executor {
+                cwd: Some(folder.to_str().unwrap().into()),
+                ..andon::domain::Executor::new(work)
+            }
+        });
+        let new = NewTask {
+            title: title.into(),
+            executor,
+            start,
+            review_required: Some(false),
+            ..NewTask::default()
+        };
+        match engine.execute(Command::Create(Box::new(new)), actor).unwrap() {
+            Outcome::Task(task) => *task,
+            other => panic!("{other:?}"),
+        }
+    };
+    let by_hand = |title: &str| {
+        let task = make(title, None, &me, false);
+        let task = IdRef::Full(task.id.0);
+        engine.execute(Command::Start { task: task.clone() }, &me).unwrap();
+        task
+    };
+    // What an agent writes has a run behind it.
+    let writer = by_hand("The writer");
+    let writing = engine.task(&writer).unwrap();
+    let run = engine.active_run(&writing).unwrap().unwrap().id;
+    let agent = Actor::Agent { run, task: writing.id, name: "helper".into() };
+    for n in 1..=5 {
+        let task = by_hand(&format!("Question {n}"));
+        let ask = Command::Ask {
+            task,
+            question: format!("What about {n}?"),
+            options: vec!["this".into(), "that".into()],
+            waits: false,
+            expires_at_ms: None,
+        };
+        engine.execute(ask, &me).unwrap();
+        let task = by_hand(&format!("Review {n} 审查"));
+        engine
+            .execute(Command::Move { task, to: TaskStatus::Review, text: Some(format!("did {n}")) }, &me)
+            .unwrap();
+        let task = by_hand(&format!("Failure {n}"));
+        engine.execute(Command::Fail { task, error: Some(format!("no {n}")) }, &me).unwrap();
+        make(&format!("Call {n}"), Some("echo called"), &agent, true);
+    }
+    engine.execute(Command::Complete { task: writer, result: None }, &me).unwrap();
+    engine
+}
+
+#[test]
+fn twenty_lamps_are_walked_with_the_keyboard_and_a_text_survives_a_failure_and_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = twenty_lamps(folder.path());
+    let mut terminal = Terminal::start(folder.path(), 40, 140);
+    // The calls are put before a person by the dispatcher of the board.
+    terminal.shows("15 need you");
+    // The selected card comes first: here the oldest review.
+    terminal.press("hhhhhhlllga");
+    terminal.shows("answer 1 of 20");
+    terminal.shows("did 1");
+    let longest = "长".repeat(9_999);
+    // The first text is too long by one: refused, kept, and right after a letter less.
+    terminal.press(&format!("2\x1b[200~{longest}!?\x1b[201~"));
+    terminal.shows("10,001/10,000");
+    terminal.press("\r");
+    terminal.shows("what you typed is kept");
+    terminal.shows("10,001/10,000");
+    terminal.press("\x7f");
+    terminal.shows("10,000/10,000");
+    // Killed before it is sent. Typing has stopped for as long as it takes to see that.
+    let drafts = folder.path().join("andon.db-drafts");
+    let kept = || {
+        let files = std::fs::read_dir(&drafts).ok()?;
+        files.flatten().find_map(|file| std::fs::read_to_string(file.path()).ok())
+    };
+    let end = Instant::now() + PATIENCE;
+    while kept().is_none_or(|text| text.chars().count() != 10_000) {
+        assert!(Instant::now() < end, "the text is not on disk");
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_raw(terminal.child.process_id().unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    terminal.child.wait().unwrap();
+    drop(terminal);
+
+    let terminal = Terminal::start(folder.path(), 40, 140);
+    terminal.shows("15 need you");
+    terminal.press("hhhhhhlllga");
+    terminal.shows("10,000/10,000");
+    terminal.press("\r");
+    terminal.shows("answer 2 of 20");
+    // From here on nobody looks at the screen: the keys come faster than it can answer. Oldest first means in the
+    // order in which they were made, the calls last, since the dispatcher asked for them last.
+    let mut keys = "\tneither of them\r1\r".to_owned();
+    for _ in 2..=5 {
+        keys.push_str("1\r2more tests, l q s?\r1\r");
+    }
+    for n in 1..=5 {
+        keys.push_str(match n {
+            1 => "3not this one\r",
+            2 => "2\r",
+            _ => "1\r",
+        });
+    }
+    keys.push('x');
+    terminal.press(&keys);
+    // The call that was denied has failed, which is a lamp of its own.
+    terminal.shows("operator denied");
+    terminal.shows("nothing is typed here; pick one");
+    terminal.press("\x1b");
+    terminal.shows_not("oldest first");
+
+    let list = engine
+        .list(&andon::engine::TaskFilter { limit: 100, all: true, ..Default::default() })
+        .unwrap()
+        .items;
+    let view = |title: &str| {
+        let task =
+            list.iter().find(|task| task.title.starts_with(title)).unwrap_or_else(|| panic!("{title}"));
+        engine.task_view(&IdRef::Full(task.id.0.clone())).unwrap()
+    };
+    assert_eq!(view("Review 1").task.review_summary, format!("{longest}!"));
+    assert_eq!(view("Question 1").questions[0].answer, "neither of them");
+    for n in 2..=5 {
+        assert_eq!(view(&format!("Question {n}")).questions[0].answer, "this");
+        assert_eq!(view(&format!("Review {n}")).task.review_summary, "more tests, l q s?");
+    }
+    for n in 1..=5 {
+        assert_eq!(view(&format!("Failure {n}")).task.retry_count, 1, "it was retried");
+    }
+    let decided: Vec<_> = (1..=5).map(|n| view(&format!("Call {n}")).approvals[0].clone()).collect();
+    let denied: Vec<_> =
+        decided.iter().filter(|call| call.state == andon::domain::WaitState::Denied).collect();
+    assert_eq!(denied.len(), 1);
+    assert_eq!(denied[0].reason, "not this one");
+    let open = decided.iter().filter(|call| call.state == andon::domain::WaitState::Open).count();
+    assert_eq!(open, 0, "no key was lost");
+    drop(terminal);
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use super::output::Color;
 use super::{
-    add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, mcp, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait, wake,
-    workflow,
+    add, approvals, attach, backup, boards, completions, configuration, copy, demo, depend, doctor, edit,
+    events, list, log, mcp, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait,
+    wake, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -120,6 +120,8 @@ pub enum Verb {
     Questions(questions::QuestionsArgs),
     /// Answer a card's question
     Answer(questions::AnswerArgs),
+    /// Follow one card live, and answer it on the spot
+    Attach(attach::AttachArgs),
     /// Which calls of agents wait for you to allow them
     Approvals(approvals::ApprovalsArgs),
     /// Allow a call that waits for approval, once

@@ -1,5 +1,5 @@
 //! `andon demo`: a scratch board whose workflow really runs. Without a screen it plays the person too: answers
-//! the question, approves the review, and tells what happens as it happens.
+//! the question, approves the review, allows what the agent asks for, and tells what happens as it happens.
 
 use anstyle::Style;
 use clap::Args;
@@ -14,7 +14,7 @@ use super::watch::{self, Change, Watch};
 use super::{definition_file, dispatch, record, settle, workflow};
 use crate::domain::text::one_line;
 use crate::domain::{Actor, EventKind, IdRef, TaskId, TaskStatus, Workflow, WorkflowStatus};
-use crate::engine::{AnswerText, Command, Engine, Outcome, QuestionRef};
+use crate::engine::{AnswerText, ApprovalRef, Command, Engine, Outcome, QuestionRef};
 
 const DEFINITION: &[u8] = include_bytes!("../../assets/demo.yaml");
 /// The name of its board, which says on every screen where one is.
@@ -95,11 +95,11 @@ impl Story {
         let mut watch = Watch::new(self.engine.clone(), &view, since);
         say(
             context,
-            "A scratch board with a workflow of seven steps; they really run. Without a screen the demo",
+            "A scratch board with a workflow of eight steps; they really run. Without a screen the demo",
         )?;
         say(
             context,
-            "plays you too: it answers and approves. On a terminal, `andon demo` leaves that to you.",
+            "plays you too: it answers, approves and allows. On a terminal, `andon demo` leaves that to you.",
         )?;
         loop {
             for change in watch.changes()? {
@@ -127,6 +127,7 @@ impl Story {
         let task = IdRef::Full(change.task.0.clone());
         match change.status {
             TaskStatus::Blocked => {
+                self.allow_the_call(context, change)?;
                 let asked = self.engine.questions(None)?;
                 let Some(asked) = asked.into_iter().find(|asked| asked.question.task_id == change.task)
                 else {
@@ -158,6 +159,21 @@ impl Story {
     }
 }
 
+impl Story {
+    /// Allows the call that the task wants to make, if it wants one.
+    fn allow_the_call(&mut self, context: &mut Context, change: &Change) -> Result<(), CliError> {
+        let waiting = self.engine.approvals(None)?;
+        let found = waiting.into_iter().map(|open| open.approval).find(|open| open.task_id == change.task);
+        let Some(approval) = found else { return Ok(()) };
+        say(context, &format!("  @{} wants to run: {}", one_line(&approval.asked_by), approval.label()))?;
+        let allow = Command::Allow { approval: ApprovalRef::Id(approval.id), for_task: false };
+        self.engine.execute(allow, &self.actor)?;
+        say(context, "  you allow it, once")?;
+        self.facts.allowed += 1;
+        Ok(())
+    }
+}
+
 fn say(context: &mut Context, line: &str) -> Result<(), CliError> {
     if context.out.is_json() {
         return Ok(());
@@ -175,6 +191,7 @@ struct Facts {
     retried: Vec<String>,
     answers: Vec<String>,
     approvals: usize,
+    allowed: usize,
 }
 
 impl Facts {
@@ -207,6 +224,9 @@ impl Facts {
         }
         if self.approvals > 0 {
             parts.push("a review was approved".to_owned());
+        }
+        if self.allowed > 0 {
+            parts.push("a call of an agent was allowed once".to_owned());
         }
         format!("{}.", parts.join(", "))
     }

@@ -6,6 +6,7 @@ mod actor;
 mod add;
 mod approvals;
 mod args;
+mod attach;
 mod backup;
 mod board;
 mod boards;
@@ -127,6 +128,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Depend(args) => depend::run(context, args),
         Verb::Questions(args) => questions::list(context, args),
         Verb::Answer(args) => questions::answer(context, args),
+        Verb::Attach(args) => attach::run(context, args),
         Verb::Approvals(args) => approvals::list(context, args),
         Verb::Allow(args) => approvals::allow(context, args),
         Verb::Deny(args) => approvals::deny(context, args),

@@ -3,6 +3,7 @@
 //! facts. Start reading at [`status`] (the closed table), then [`task`] and [`moves`].
 
 pub mod approval;
+pub mod away;
 pub mod board;
 pub mod crowd;
 pub mod definition;
@@ -28,6 +29,7 @@ pub mod why;
 pub mod workflow;
 
 pub use approval::{Approval, Risk};
+pub use away::Away;
 pub use board::{BoardSnapshot, BoardSummary, Card, DispatcherState};
 pub use definition::{Fault, Node, StepDefinition, WorkflowDefinition};
 pub use event::{Actor, Event, EventKind};

@@ -62,14 +62,14 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
                 None if card.retry_count >= card.max_retries => {
                     format!("andon edit {seq} --max-retries {}, then andon retry {seq}", card.retry_count + 1)
                 }
-                None => format!("press r, or andon retry {seq}"),
+                None => format!("press a or r, or andon retry {seq}"),
             };
             reasons.push(reason("failed", with_detail("it failed", &card.error), fix));
         }
         TaskStatus::Review => reasons.push(reason(
             "review",
             "its work waits for a review",
-            format!("andon approve {seq}, or andon reject {seq} --feedback TEXT"),
+            format!("press a, or andon approve {seq}, or andon reject {seq} --feedback TEXT"),
         )),
         TaskStatus::Suspended => {
             reasons.push(reason(
@@ -93,7 +93,7 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
             (None, None, None) => reasons.push(reason(
                 "blocked",
                 with_detail("it is blocked", &card.blocked_reason),
-                format!("andon unblock {seq}"),
+                format!("press a, or andon unblock {seq}"),
             )),
         },
         TaskStatus::Running => running(card, around, now, &mut reasons),
@@ -157,11 +157,15 @@ fn running(card: &Card, around: &Surroundings, now: Millis, reasons: &mut Vec<Re
         ));
     } else {
         let quiet = now - run.active_at_ms;
-        let text = match quiet >= super::lamp::QUIET_AFTER_MS {
-            true => format!("it runs, but has been quiet for {}", short_age(quiet)),
-            false => format!("it runs, for {}", short_age(now - run.started_at_ms)),
-        };
-        reasons.push(reason("running", text, format!("andon log {seq} -f shows what it does")));
+        let shows = format!("andon log {seq} -f shows what it does");
+        reasons.push(match quiet >= super::lamp::QUIET_AFTER_MS {
+            true => reason(
+                "quiet",
+                format!("it runs, but has been quiet for {}", short_age(quiet)),
+                format!("{shows}; press a to let it go on, pause it or stop it"),
+            ),
+            false => reason("running", format!("it runs, for {}", short_age(now - run.started_at_ms)), shows),
+        });
     }
 }
 
@@ -171,7 +175,12 @@ fn before_the_queue(card: &Card, reasons: &mut Vec<Reason>) {
             TaskStatus::Cancelled => (
                 "predecessor_cancelled",
                 format!("waits for #{}, which was cancelled", needed.seq),
-                format!("andon depend {} --remove --on {}", card.seq, needed.seq),
+                match card.status {
+                    TaskStatus::Queued => {
+                        format!("press a, or andon depend {} --remove --on {}", card.seq, needed.seq)
+                    }
+                    _ => format!("andon depend {} --remove --on {}", card.seq, needed.seq),
+                },
             ),
             TaskStatus::Failed => (
                 "predecessor_failed",
@@ -279,6 +288,37 @@ mod tests {
             let card = Card { status: *status, ..Card::default() };
             let reasons = why(&card, &here(), 0);
             assert!(*status == TaskStatus::Running || !reasons.is_empty(), "{status}");
+        }
+    }
+
+    #[test]
+    fn every_lamp_names_the_key_that_answers_it() {
+        use crate::domain::board::RunBrief;
+        use crate::domain::lamp::{QUIET_AFTER_MS, lamp};
+        let auto = |status| Card { status, dispatch: Dispatch::Auto, max_retries: 3, ..Card::default() };
+        let gone = Predecessor { id: "t_x".into(), seq: 1, title: "x".into(), status: TaskStatus::Cancelled };
+        let run = RunBrief {
+            id: Default::default(),
+            number: 1,
+            owner: "andon".into(),
+            dispatched: true,
+            started_at_ms: 0,
+            active_at_ms: 0,
+            closing_as: None,
+        };
+        let lit = [
+            Card { question: Some(Default::default()), ..auto(TaskStatus::Blocked) },
+            Card { approval: Some(Default::default()), ..auto(TaskStatus::Blocked) },
+            auto(TaskStatus::Blocked),
+            auto(TaskStatus::Review),
+            auto(TaskStatus::Failed),
+            Card { predecessors: vec![gone], ..auto(TaskStatus::Queued) },
+            Card { run: Some(run), ..auto(TaskStatus::Running) },
+        ];
+        for card in lit {
+            assert!(lamp(&card, QUIET_AFTER_MS).is_some(), "{}", card.status);
+            let first = &why(&card, &here(), QUIET_AFTER_MS)[0];
+            assert!(first.fix.contains("press a"), "{first:?}");
         }
     }
 

@@ -15,8 +15,8 @@ use crate::domain::id::IdKind;
 use crate::domain::time::Millis;
 use crate::domain::why::{self, Reason, Surroundings};
 use crate::domain::{
-    Actor, Approval, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId,
-    Refusal, Run, RunId, Task, TaskId, TaskStatus, Wait, Workflow, WorkflowStatus,
+    Actor, Approval, Away, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question,
+    QuestionId, Refusal, Run, RunId, Task, TaskId, TaskStatus, Wait, Workflow, WorkflowStatus,
 };
 use crate::store::{Durability, Page, Store, StoreError, TaskFilter};
 
@@ -263,6 +263,11 @@ impl Engine {
         }
         let (id, now) = (id.to_owned(), self.inner.core.now());
         self.inner.store.write_quietly(move |tx| tx.note_delivery(&id, &client, now))
+    }
+
+    /// What happened on a board after event `since`.
+    pub fn away(&self, board: &str, since: i64) -> Result<Away, EngineError> {
+        self.inner.store.read(|view| view.away(board, since))
     }
 
     /// One question by its id, open or not.

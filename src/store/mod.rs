@@ -4,6 +4,7 @@
 
 mod answers;
 mod approvals;
+mod away;
 mod bell;
 mod boards;
 mod cards;

@@ -14,7 +14,7 @@ pub enum Context {
     List,
     /// A form.
     Form,
-    /// The choices of a question.
+    /// The choices of a lamp.
     Answer,
     /// The text of an answer.
     AnswerText,
@@ -69,7 +69,7 @@ impl Context {
             Context::Detail => "An opened card",
             Context::List => "Lists and this help",
             Context::Form => "The form",
-            Context::Answer => "A question",
+            Context::Answer => "Answering a lamp",
             Context::AnswerText => "Typing an answer",
             Context::Prompt => "A line that is asked for",
             Context::Confirm => "Yes or no",
@@ -130,7 +130,7 @@ actions! {
     PageUp: Board "page-up", "page up", "five cards up";
     NextLamp: Board "next-lamp", "next lamp", "the next card that needs you";
     PreviousLamp: Board "previous-lamp", "previous lamp", "the previous card that needs you";
-    Answer: Board "answer", "answer", "answer the open questions, oldest first";
+    Answer: Board "answer", "answer", "answer what needs you, oldest first: questions, approvals, reviews, failures";
     Open: Board "open", "open", "open the card beside the board";
     Why: Board "why", "why", "why the card is not moving, and what lifts it";
     Grab: Board "grab", "grab", "pick the card up; then h and l choose where it may go";
@@ -143,6 +143,7 @@ actions! {
     Editor: Board "editor", "editor", "edit title and description in $EDITOR";
     Retry: Board "retry", "retry", "run a failed card once more";
     Pause: Board "pause", "suspend", "suspend a running card, resume a suspended one";
+    ResumeAll: Board "resume-all", "resume all", "resume every suspended card, such as those of the last stop";
     Approve: Board "approve", "approve", "take reviewed work";
     Reject: Board "reject", "reject", "send reviewed work back with feedback";
     Cancel: Board "cancel", "cancel", "cancel the card; asks when it is running";
@@ -182,18 +183,22 @@ actions! {
     NextCard: Detail "next-card", "next card", "open the card below";
     PreviousCard: Detail "previous-card", "previous card", "open the card above";
 
-    AnswerSend: Answer "send", "submit answer and continue", "submit the answer and go on to the next question";
+    AnswerSend: Answer "send", "submit answer and continue", "submit the answer and go on to the next lamp";
     AnswerDown: Answer "down", "down", "the next choice";
     AnswerUp: Answer "up", "up", "the previous choice";
-    AnswerType: Answer "type", "type an answer", "type an answer instead";
-    AnswerSkip: Answer "skip", "skip", "leave this question for later";
+    AnswerType: Answer "type", "type", "type an answer or a reason";
+    AnswerSkip: Answer "skip", "skip", "leave this lamp for later";
     AnswerLog: Answer "log", "log", "open the card's log";
+    AnswerScrollDown: Answer "scroll-down", "read on", "read on where a text is long";
+    AnswerScrollUp: Answer "scroll-up", "read back", "read back where a text is long";
     AnswerLeave: Answer "leave", "leave", "back to the board; what was typed is kept";
 
-    TextSend: AnswerText "send", "submit answer and continue", "submit the answer and go on to the next question";
+    TextSend: AnswerText "send", "submit answer and continue", "submit the answer and go on to the next lamp";
     TextNewline: AnswerText "newline", "new line", "a new line";
-    TextSkip: AnswerText "skip", "skip", "leave this question for later";
+    TextSkip: AnswerText "skip", "skip", "leave this lamp for later";
     TextChoices: AnswerText "choices", "choices", "back to the choices";
+    TextScrollDown: AnswerText "scroll-down", "read on", "read on where a text is long";
+    TextScrollUp: AnswerText "scroll-up", "read back", "read back where a text is long";
     TextLeave: AnswerText "leave", "leave", "back to the board; what was typed is kept";
 
     FormSend: Form "send", "save", "save; in a field of several lines use the second key";

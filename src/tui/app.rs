@@ -4,16 +4,18 @@
 use jiff::tz::TimeZone;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use super::away::Presence;
 use super::detail::Detail;
 use super::filter::Filter;
 use super::keymap::Keymap;
+use super::lamps::LampKey;
 use super::layer::Layer;
 use super::log::LogView;
 use super::notice::Notices;
 use super::opened::Opened;
 use super::theme::Theme;
 use crate::domain::time::Millis;
-use crate::domain::{BoardSnapshot, Card, Move, QuestionId, TaskId, TaskStatus};
+use crate::domain::{BoardSnapshot, Card, Move, TaskId, TaskStatus};
 use crate::engine::TaskEdit;
 
 /// One column: its status and its cards as places in the snapshot.
@@ -74,8 +76,8 @@ pub enum Purpose {
     Edit(Box<Undo>),
     /// An edit is taken back.
     TakeBack(i64),
-    /// A question is answered.
-    Answer(QuestionId),
+    /// A lamp is answered.
+    Answer(LampKey),
     /// A board is made and then shown.
     Board(String),
 }
@@ -161,9 +163,13 @@ pub struct App {
     /// Edits that can be taken back, the last one last.
     pub undo: Vec<Undo>,
     /// Answers that were begun.
-    pub drafts: HashMap<QuestionId, String>,
-    /// Questions that were answered here and may still be in the snapshot.
-    pub answered: HashSet<QuestionId>,
+    pub drafts: HashMap<LampKey, String>,
+    /// Lamps that were answered here and may still be lit in the snapshot.
+    pub answered: HashSet<LampKey>,
+    /// What was put before a person here.
+    pub seen: HashSet<String>,
+    /// Whether somebody looks, and what to tell who comes back.
+    pub presence: Presence,
     /// The program is about to end.
     pub leaving: Option<Leaving>,
     /// Whether the terminal has the focus.
@@ -212,6 +218,8 @@ impl App {
             undo: Vec::new(),
             drafts: HashMap::new(),
             answered: HashSet::new(),
+            seen: HashSet::new(),
+            presence: Presence::default(),
             leaving: None,
             focused: true,
             notify: false,
@@ -240,18 +248,6 @@ impl App {
     /// The cards of a column.
     pub fn cards_of(&self, column: &Column) -> impl DoubleEndedIterator<Item = &Card> + ExactSizeIterator {
         column.cards.iter().map(|place| &self.snapshot.cards[*place])
-    }
-
-    /// The open questions that nobody here has answered, oldest first.
-    pub fn open_questions(&self) -> Vec<&Card> {
-        let mut asking: Vec<&Card> = self
-            .snapshot
-            .cards
-            .iter()
-            .filter(|card| card.question.as_ref().is_some_and(|q| !self.answered.contains(&q.id)))
-            .collect();
-        asking.sort_by_key(|card| (card.question.as_ref().map(|q| q.asked_at_ms), card.seq));
-        asking
     }
 
     /// Runs that would end with this program.

@@ -3,10 +3,12 @@
 
 use crossterm::event::KeyEvent;
 
+use super::away::Mark;
+use super::lamps::LampKey;
 use crate::domain::time::Millis;
 use crate::domain::why::Reason;
-use crate::domain::{BoardSnapshot, QuestionId, RunId, Task, TaskId};
-use crate::engine::{Command, Outcome, TaskView};
+use crate::domain::{Away, BoardSnapshot, RunId, Task, TaskId};
+use crate::engine::{Command, Outcome, StepView, TaskView};
 
 /// What reaches the board.
 #[derive(Debug)]
@@ -28,7 +30,12 @@ pub enum Event {
     /// The board as it is now.
     Snapshot(Box<BoardSnapshot>),
     /// A card with all that hangs on it, for the panel, the form or the answer dialogue.
-    View(Box<TaskView>),
+    View {
+        /// The card.
+        view: Box<TaskView>,
+        /// The steps of its workflow, where there are few enough to be shown.
+        steps: Vec<StepView>,
+    },
     /// A card's record, to be edited.
     ToEdit {
         /// The record as it is now.
@@ -71,8 +78,12 @@ pub enum Event {
         /// Why not, in words.
         message: String,
     },
+    /// Until where the board was seen before the program was last closed.
+    SeenBefore(Option<Mark>),
+    /// What happened while nobody looked.
+    Away(Away),
     /// Answers that were begun before the program was last closed.
-    Drafts(Vec<(QuestionId, String)>),
+    Drafts(Vec<(LampKey, String)>),
     /// `$EDITOR` was closed.
     Edited {
         /// The card's record before.
@@ -157,7 +168,20 @@ pub enum Effect {
     /// Follow no output.
     StopLog,
     /// Keep an answer that was begun; an empty text drops it.
-    KeepDraft(QuestionId, String),
+    KeepDraft(LampKey, String),
+    /// Note that a person has seen the question or the approval with this id.
+    Delivered(String),
+    /// Read until where a board was seen.
+    LoadSeen(String),
+    /// Keep until where a board was seen.
+    KeepSeen(String, Mark),
+    /// Read what happened on a board after an event.
+    LoadAway {
+        /// Which board.
+        board: String,
+        /// The event.
+        since: i64,
+    },
     /// Copy to the clipboard (OSC 52).
     Clipboard(String),
     /// Set the terminal's title.

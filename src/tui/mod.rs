@@ -6,6 +6,7 @@
 
 pub mod action;
 pub mod app;
+pub mod away;
 pub mod detail;
 mod drafts;
 mod editor;
@@ -15,9 +16,11 @@ pub mod filter;
 mod follow;
 pub mod input;
 pub mod keymap;
+pub mod lamps;
 pub mod layer;
 pub mod layout;
 pub mod log;
+mod marks;
 pub mod notice;
 pub mod opened;
 pub mod outside;

@@ -1,7 +1,10 @@
 //! The card that the panel or a dialogue is about: read off the UI thread, kept fresh while it is open.
 
 use crate::domain::{Event, Run, TaskId};
-use crate::engine::TaskView;
+use crate::engine::{StepView, TaskView};
+
+/// The steps of a workflow are read where it has at most so many; more could not be shown.
+pub const STEPS_SHOWN: u32 = 60;
 
 /// How many events a page of history has.
 pub const HISTORY_PAGE: usize = 500;
@@ -12,6 +15,8 @@ pub struct Opened {
     pub task: TaskId,
     /// The card with all that hangs on it; `None` until it was read.
     pub view: Option<Box<TaskView>>,
+    /// The steps of its workflow, where there are few enough to be shown.
+    pub steps: Vec<StepView>,
     /// It has changed since it was read.
     pub stale: bool,
     /// It is being read.
@@ -30,6 +35,7 @@ impl Opened {
         Opened {
             task,
             view: None,
+            steps: Vec::new(),
             stale: true,
             loading: false,
             history: Vec::new(),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::drafts::Drafts;
+use super::drafts::{self, Drafts};
 use super::event::{EditPlace, Effect, Event, Loading};
 use super::follow::Follower;
-use super::opened::HISTORY_PAGE;
+use super::marks;
+use super::opened::{HISTORY_PAGE, STEPS_SHOWN};
 use crate::domain::{Actor, IdRef, Task, TaskId};
 use crate::engine::{Command, Engine, EngineError};
 
@@ -71,7 +72,13 @@ impl Outside {
             }
             Effect::LoadView(task) => {
                 self.read(Loading::Card, move |engine| {
-                    Ok(Event::View(Box::new(engine.task_view(&full(&task))?)))
+                    let view = Box::new(engine.task_view(&full(&task))?);
+                    let workflow = view.card.workflow.as_ref().filter(|brief| brief.total <= STEPS_SHOWN);
+                    let steps = match workflow {
+                        Some(brief) => engine.workflow(brief.id.as_str())?.steps,
+                        None => Vec::new(),
+                    };
+                    Ok(Event::View { view, steps })
                 });
             }
             Effect::LoadToEdit(task, place) => self.read_to_edit(task, place),
@@ -93,6 +100,14 @@ impl Outside {
             }
             Effect::StopLog => self.log = None,
             Effect::KeepDraft(question, text) => self.drafts.keep(question, text),
+            Effect::LoadSeen(board) => self.read(Loading::Card, move |engine| {
+                Ok(Event::SeenBefore(marks::load(&drafts::folder(engine.path()), &board)))
+            }),
+            Effect::KeepSeen(board, mark) => self.drafts.keep_seen(board, mark),
+            Effect::LoadAway { board, since } => {
+                self.read(Loading::Card, move |engine| Ok(Event::Away(engine.away(&board, since)?)));
+            }
+            Effect::Delivered(id) => self.note_delivery(id),
             Effect::Drain => self.tell_dispatcher(|dispatcher| dispatcher.drain()),
             Effect::StopRuns => self.tell_dispatcher(|dispatcher| dispatcher.stop()),
             Effect::Editor { task, text } => self.edit(task, text),
@@ -117,6 +132,18 @@ impl Outside {
         });
         // As above.
         let _ = self.reads.send(job);
+    }
+
+    /// Whether anybody saw it is worth knowing, not worth a word on the screen.
+    fn note_delivery(&self, id: String) {
+        let job: Job = Box::new(move |engine| {
+            if let Err(error) = engine.delivered(&id, "board") {
+                tracing::info!(%error, %id, "that it was seen is not noted");
+            }
+            None
+        });
+        // As above.
+        let _ = self.commands.send(job);
     }
 
     fn read_to_edit(&self, task: TaskId, place: EditPlace) {

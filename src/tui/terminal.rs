@@ -118,7 +118,12 @@ impl Host for Tty {
 
     fn notify(&mut self, text: &str) -> io::Result<()> {
         let mut out = io::stdout();
-        write!(out, "\x1b]9;{}\x07", super::text::clean(text))?;
+        let text = super::text::clean(text);
+        // Each terminal knows one of the two, and one that knows both would tell it twice.
+        match speaks_777(std::env::var("TERM").ok().as_deref(), std::env::var_os("VTE_VERSION").is_some()) {
+            true => write!(out, "\x1b]777;notify;andon;{}\x07", text.replace(';', ","))?,
+            false => write!(out, "\x1b]9;{text}\x07")?,
+        }
         out.flush()
     }
 
@@ -141,6 +146,11 @@ impl Drop for Tty {
         // The terminal may be gone already; there is nobody left to tell.
         let _ = write!(out, "\x1b[23;0t").and_then(|()| out.flush());
     }
+}
+
+/// Whether desktop notices are told by OSC 777 (rxvt, VTE, foot) instead of OSC 9 (iTerm2 and most others).
+fn speaks_777(term: Option<&str>, vte: bool) -> bool {
+    vte || term.is_some_and(|term| term.starts_with("rxvt") || term.starts_with("foot"))
 }
 
 /// Ends every mode that was begun. Harmless where none was.
@@ -234,5 +244,17 @@ pub fn background() -> Background {
         Ok(ThemeMode::Light) => Background::Light,
         Err(Error::Timeout(_)) => Background::Late,
         Ok(ThemeMode::Dark) | Err(_) => Background::Dark,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_terminal_is_told_in_the_one_way_that_it_knows() {
+        assert!(speaks_777(Some("rxvt-unicode-256color"), false) && speaks_777(Some("xterm-256color"), true));
+        assert!(speaks_777(Some("foot"), false));
+        assert!(!speaks_777(Some("xterm-kitty"), false) && !speaks_777(None, false));
     }
 }

@@ -265,13 +265,13 @@ fn the_help_lists_the_keys_that_the_handler_uses() {
 #[test]
 fn the_answer_dialogue_goes_from_question_to_question_and_keeps_text_that_was_not_taken() {
     let mut board = sample::busy();
-    let older = sample::question(2, "Which colour?", &[], 60 * 60_000);
+    let older = sample::question(2, "Which colour?", &[], 300 * 60_000);
     let asking = card(40, TaskStatus::Blocked, "Paint");
     board.cards.push(andon::domain::Card { question: Some(older), ..asking });
     let mut screen = Screen::new(120, 40, board);
     screen.press("a");
     assert!(
-        screen.text().contains("answer 1 of 2") && screen.text().contains("Which colour?"),
+        screen.text().contains("answer 1 of 5") && screen.text().contains("Which colour?"),
         "oldest first"
     );
     screen.press("amber? yes<enter>");
@@ -286,12 +286,7 @@ fn the_answer_dialogue_goes_from_question_to_question_and_keeps_text_that_was_no
         result: Ok(Box::new(andon::engine::Outcome::Board(String::new()))),
     });
     let text = screen.text();
-    assert!(text.contains("answer 2 of 2") && text.contains("Which database"), "{text}");
-    screen.press("2<enter>");
-    assert!(matches!(
-        commands(&screen).last(),
-        Some(Command::Answer { answer: andon::engine::AnswerText::Option(2), .. })
-    ));
+    assert!(text.contains("answer 2 of 5") && text.contains("exit 101: no token"), "{text}");
 }
 
 #[test]
@@ -299,11 +294,11 @@ fn on_a_small_screen_what_has_the_keyboard_in_the_answer_dialogue_is_seen() {
     for (width, height) in [(60, 10), (30, 8), (20, 6)] {
         let mut board = sample::busy();
         let long = "which of these long names is meant, and why was it chosen at all? ".repeat(9);
-        let asks = sample::question(2, &long, &["one", "two", "three", "last"], 60 * 60_000);
+        let asks = sample::question(2, &long, &["one", "two", "three", "last"], 300 * 60_000);
         let asking = card(40, TaskStatus::Blocked, "Paint");
         board.cards.push(andon::domain::Card { question: Some(asks), ..asking });
         let mut screen = Screen::new(width, height, board);
-        screen.press("a<down><down><down>");
+        screen.press("a<down><down><down><down>");
         assert!(screen.text().contains("▌ 4  last"), "{}", screen.text());
         screen.press("<tab>seen");
         assert!(screen.text().contains("▌ seen"), "{}", screen.text());
@@ -313,12 +308,12 @@ fn on_a_small_screen_what_has_the_keyboard_in_the_answer_dialogue_is_seen() {
 #[test]
 fn a_skipped_question_does_not_come_again_and_a_closed_dialogue_keeps_its_text() {
     let mut screen = Screen::new(120, 40, sample::busy());
-    screen.press("a<tab>half an ans<esc>");
+    screen.press("lllla<tab>half an ans<esc>");
     assert!(screen.app.layers.is_empty());
     screen.press("a");
     assert!(screen.text().contains("half an ans"), "{}", screen.text());
-    screen.press("<ctrl-n>");
-    assert!(screen.app.layers.is_empty(), "there was only one question");
+    screen.press("<ctrl-n>sss");
+    assert!(screen.app.layers.is_empty(), "all four were skipped");
 }
 
 #[test]
@@ -341,4 +336,50 @@ fn quitting_asks_only_while_runs_of_this_process_go() {
     let mut screen = Screen::new(80, 24, attached);
     screen.press("q");
     assert!(quits(&screen), "another process's runs go on");
+}
+
+#[test]
+fn only_who_was_away_for_more_than_a_glance_is_told_and_the_desktop_only_meanwhile() {
+    let mut screen = Screen::new(120, 40, sample::busy());
+    screen.event(Event::SeenBefore(None));
+    screen.app.notify = true;
+    let mut later = sample::busy();
+    later.seq += 5;
+    later.cards.push(card(50, TaskStatus::Review, "Look at this"));
+    let notices = |screen: &Screen| screen.effects.iter().filter(|e| matches!(e, Effect::Notify(_))).count();
+    let asked =
+        |screen: &Screen| screen.effects.iter().filter(|e| matches!(e, Effect::LoadAway { .. })).count();
+    screen.event(Event::Snapshot(Box::new(later.clone())));
+    assert_eq!(notices(&screen), 0, "the terminal has the focus");
+    screen.event(Event::Focus(false));
+    later.seq += 1;
+    later.cards.push(card(51, TaskStatus::Review, "And at this"));
+    screen.event(Event::Snapshot(Box::new(later.clone())));
+    assert_eq!(notices(&screen), 1, "one lamp, one notice");
+    screen.event(Event::Now(NOW + 30_000));
+    screen.event(Event::Focus(true));
+    assert_eq!(asked(&screen), 0, "that was a glance");
+    screen.event(Event::Focus(false));
+    later.seq += 1;
+    screen.event(Event::Snapshot(Box::new(later)));
+    screen.event(Event::Now(NOW + 200_000));
+    screen.event(Event::Focus(true));
+    assert_eq!(asked(&screen), 1);
+    let away = andon::domain::Away { finished: 3, failed: 1, asked: 2, tokens: 48_000 };
+    screen.event(Event::Away(away));
+    let text = screen.text();
+    assert!(text.contains("3 finished, 1 failed, 2 asked, 48k tokens spent"), "{text}");
+    screen.event(Event::Now(NOW + 204_000));
+    screen.press("j");
+    assert!(!screen.text().contains("while you were away"));
+}
+
+#[test]
+fn the_title_of_the_terminal_carries_the_count() {
+    let screen = Screen::new(120, 40, sample::busy());
+    let title = screen.effects.iter().rev().find_map(|effect| match effect {
+        Effect::Title(title) => Some(title.as_str()),
+        _ => None,
+    });
+    assert_eq!(title, Some("◆ 2 andon ▸ default"));
 }

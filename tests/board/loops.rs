@@ -59,7 +59,7 @@ fn a_question_is_answered_in_place_and_the_task_goes_on() {
     table.until("looking for databases");
     assert!(table.screen().contains("submit answer and continue"), "{}", table.screen());
     table.press("2<enter>");
-    table.until("answered; nothing else asks");
+    table.until("answered; nothing else needs you");
     table.wait("the result", |t| t.engine.task(&IdRef::Seq(1)).unwrap().result == "production");
     table.press("tllllllll");
     table.until("✓ production");
@@ -216,7 +216,7 @@ fn the_terminal_is_told_what_it_must_know() {
     table.wait("the board to come back", |t| t.session.host.calls.last().is_some_and(|call| call == "enter"));
     let calls = table.session.host.calls.clone();
     assert!(calls.contains(&format!("clipboard {}", task.id)), "{calls:?}");
-    assert!(calls.contains(&"title andon · default".to_owned()), "{calls:?}");
+    assert!(calls.contains(&"title andon ▸ default".to_owned()), "{calls:?}");
     let stop = calls.iter().position(|call| call == "stop").unwrap();
     assert_eq!(calls[stop - 1], "leave", "{calls:?}");
     assert!(table.screen().contains("Copy me"));
@@ -322,4 +322,70 @@ fn saving_a_form_leaves_values_alone_that_it_can_not_show() {
     let now = table.engine.task(&IdRef::Seq(1)).unwrap();
     assert_eq!((now.title.as_str(), now.description.as_str()), ("Tab\there", "more"));
     assert_eq!(now.labels, labels);
+}
+
+#[test]
+fn what_was_begun_on_a_review_is_there_after_a_restart_of_the_board() {
+    let mut table = Table::new();
+    let task = table.card("Paint", "", false);
+    table.execute(Command::Start { task: full(&task) });
+    table.execute(Command::Move {
+        task: full(&task),
+        to: TaskStatus::Review,
+        text: Some("two coats".into()),
+    });
+    table.until("two coats");
+    table.press("a2a third coat, 请");
+    table.until("a third coat, 请");
+    let mut table = table.reopen();
+    table.until("two coats");
+    table.press("a");
+    table.until("a third coat, 请");
+    table.press("<enter>");
+    table.until("nothing else needs you");
+    let task = table.engine.task(&full(&task)).unwrap();
+    assert_eq!((task.status, task.review_summary.as_str()), (TaskStatus::Queued, "a third coat, 请"));
+}
+
+#[test]
+fn who_comes_back_is_told_what_happened_and_a_restart_tells_it_again() {
+    let mut table = Table::new();
+    table.until("This board is empty");
+    let seen = table.folder.path().join("andon.db-drafts/seen.json");
+    table.wait("what was seen to be kept", |_| seen.exists());
+    let done = table.card("Done meanwhile", "", true);
+    table.execute(Command::Complete { task: full(&done), result: None });
+    let asks = table.card("Asks meanwhile", "", false);
+    table.execute(Command::Start { task: full(&asks) });
+    let question = "Which one?".to_owned();
+    table.execute(Command::Ask {
+        task: full(&asks),
+        question,
+        options: Vec::new(),
+        waits: false,
+        expires_at_ms: None,
+    });
+    for _ in 0..2 {
+        table = table.reopen();
+        table.until("while you were away (a moment): 1 finished, 1 asked");
+    }
+    // A key at once is not yet somebody who has read it.
+    table.press("j");
+    assert!(table.screen().contains("while you were away"), "{}", table.screen());
+}
+
+#[test]
+fn every_suspended_card_is_resumed_with_one_key() {
+    let mut table = Table::dispatching();
+    for title in ["One", "Two"] {
+        table.card(title, "hold", true);
+    }
+    table.wait("both to run", |t| t.screen().contains("2 running"));
+    for seq in [1, 2] {
+        table.execute(Command::Suspend { task: IdRef::Seq(seq) });
+    }
+    table.until("SUSPENDED");
+    table.wait("both to be suspended", |t| t.session.app.snapshot.cards.iter().all(|c| c.run.is_none()));
+    table.press("S");
+    table.until("2 running");
 }

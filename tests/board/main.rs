@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that can't go on fails, and says where")]
 
+mod answers;
 mod keys;
 mod loops;
 mod pty;

@@ -2,8 +2,8 @@
 
 use andon::domain::board::{Predecessor, RunBrief, WorkflowBrief};
 use andon::domain::{
-    BoardSnapshot, BoardSummary, Card, Dispatch, DispatcherState, Question, QuestionId, RunId, TaskId,
-    TaskStatus, WorkflowId, WorkflowStatus,
+    Approval, BoardSnapshot, BoardSummary, Card, Dispatch, DispatcherState, Question, QuestionId, Risk,
+    RunId, TaskId, TaskStatus, WorkflowId, WorkflowStatus,
 };
 
 /// The time in all pictures: 2026-11-30 14:50:00 UTC.
@@ -195,6 +195,68 @@ pub fn busy() -> BoardSnapshot {
         }
     }
     board(cards)
+}
+
+/// One lamp of each kind, the oldest first in this order: failure, review, question, approval, block,
+/// stuck, quiet.
+pub fn lamps() -> BoardSnapshot {
+    use TaskStatus::*;
+    let auto = |card: Card| Card { dispatch: Dispatch::Auto, ..card };
+    let since = |minutes: i64, card: Card| Card { since_ms: NOW - minutes * MINUTE, ..card };
+    let gone =
+        Predecessor { id: "t_behind".into(), seq: 17, title: "Choose a name".into(), status: Cancelled };
+    board(vec![
+        card(1, Pending, "Nothing to say"),
+        since(90, auto(Card { error: "exit 101: no token".into(), ..card(18, Failed, "Publish crate") })),
+        since(
+            80,
+            auto(Card {
+                agent: Some("claude".into()),
+                labels: labels("ui"),
+                review_summary: "Dark mode follows the system; 42 tests pass.".into(),
+                result: "changed 6 files".into(),
+                ..card(9, Review, "Add dark mode")
+            }),
+        ),
+        auto(Card {
+            agent: Some("claude".into()),
+            workflow: release(2),
+            question: Some(question(
+                1,
+                "哪个数据库是目标？",
+                &["测试环境", "生产环境（只读副本）"],
+                70 * MINUTE,
+            )),
+            ..card(22, Blocked, "迁移数据库的结构并保证旧版本的客户端仍然可以读取所有的数据而不出错")
+        }),
+        auto(Card {
+            agent: Some("claude".into()),
+            approval: Some(Approval {
+                id: "a_000000000001".into(),
+                tool: "exec".into(),
+                risk: Risk::Exec,
+                call: serde_json::json!({
+                    "tool": "exec",
+                    "params": { "command": "rm -rf target && cargo publish --token \"$TOKEN\"" },
+                    "folder": "/home/mara/项目",
+                }),
+                asked_by: "claude".into(),
+                asked_at_ms: NOW - 65 * MINUTE,
+                ..Approval::default()
+            }),
+            ..card(26, Blocked, "Publish it")
+        }),
+        since(
+            60,
+            Card { blocked_reason: "the key is with Ana".into(), ..card(23, Blocked, "Sign the release") },
+        ),
+        since(50, auto(Card { predecessors: vec![gone], ..card(24, Queued, "Print the name") })),
+        auto(Card {
+            agent: Some("codex".into()),
+            run: run(1, 40 * MINUTE, 30 * MINUTE),
+            ..card(25, Running, "Translate the manual")
+        }),
+    ])
 }
 
 /// Titles that are hard to draw.

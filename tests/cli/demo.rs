@@ -19,7 +19,9 @@ fn it_tells_its_story_and_leaves_nothing_behind() {
         "you answer: staging",
         "deployed to staging",
         "you approve it",
-        "7 of 7 steps done",
+        "8 of 8 steps done",
+        "@helper wants to run: sleep 0.3; echo notes of the release > notes.txt",
+        "you allow it, once",
         "ran side by side",
         "`test` failed and was retried",
     ] {
@@ -34,5 +36,5 @@ fn it_tells_its_story_and_leaves_nothing_behind() {
 fn programs_get_the_workflow() {
     let house = House::new();
     let record = house.json(&["demo"]);
-    assert_eq!((&record["status"], record["steps"].as_array().unwrap().len()), (&"success".into(), 7));
+    assert_eq!((&record["status"], record["steps"].as_array().unwrap().len()), (&"success".into(), 8));
 }

@@ -1,6 +1,7 @@
 //! The real binary, as a person and as a program meet it.
 
 mod approvals;
+mod attach;
 mod cards;
 mod daemon;
 mod databases;

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// The program on a terminal of 100 by 30 cells.
-struct Terminal {
+pub struct Terminal {
     child: Box<dyn portable_pty::Child + Send + Sync>,
     keys: Box<dyn Write + Send>,
     bytes: Receiver<Vec<u8>>,
@@ -17,7 +17,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn open(house: &House, args: &[&str]) -> Self {
+    pub fn open(house: &House, args: &[&str]) -> Self {
         let size = PtySize { rows: 30, cols: 100, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).expect("a pseudo terminal");
         let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_andon"));
@@ -50,11 +50,11 @@ impl Terminal {
     }
 
     /// Waits until the screen shows the text.
-    fn shows(&mut self, text: &str) {
+    pub fn shows(&mut self, text: &str) {
         self.wait_for(text, |terminal| terminal.screen.screen().contents().contains(text));
     }
 
-    fn wait_for(&mut self, what: &str, done: impl Fn(&Terminal) -> bool) {
+    pub fn wait_for(&mut self, what: &str, done: impl Fn(&Terminal) -> bool) {
         let end = Instant::now() + Duration::from_secs(30);
         while !done(self) {
             let left = end.saturating_duration_since(Instant::now());
@@ -68,12 +68,12 @@ impl Terminal {
         }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub fn types(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).expect("somebody reads");
     }
 
     /// Waits for the end; gives the exit code.
-    fn ends(mut self) -> u32 {
+    pub fn ends(mut self) -> u32 {
         let code = self.child.wait().expect("it ends").exit_code();
         // What is left is not looked at.
         drop(self.bytes);

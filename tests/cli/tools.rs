@@ -1,5 +1,7 @@
 //! Tools of one's own, from the configuration to a workflow's result.
 
+#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
+
 use super::house::House;
 
 const CONFIGURATION: &str = r#"

@@ -52,6 +52,7 @@ pub fn run(app: &mut App, action: Action, effects: &mut Vec<Effect>) {
             refresh(app);
             read::reload(app, effects);
         }
+        Action::ResumeAll => resume_all(app, effects),
         Action::Undo => undo(app, effects),
         Action::Redraw => effects.push(Effect::Redraw),
         Action::Background => effects.push(Effect::Background),
@@ -166,6 +167,16 @@ fn set_priority(app: &mut App, card: &Card, priority: u8, effects: &mut Vec<Effe
     // Shown at once, so that a second press counts on from here; the next read confirms it.
     if let Some(place) = app.places.get(&card.id).copied() {
         app.snapshot.cards[place].priority = priority;
+    }
+}
+
+/// Resumes every suspended card of the board.
+fn resume_all(app: &mut App, effects: &mut Vec<Effect>) {
+    let suspended = app.snapshot.cards.iter().filter(|card| card.status == TaskStatus::Suspended);
+    let cards: Vec<(TaskId, i64)> = suspended.map(|card| (card.id.clone(), card.seq)).collect();
+    for (id, seq) in cards {
+        let task = IdRef::Full(id.0);
+        app.send(Command::Resume { task }, Purpose::Say(format!("#{seq} goes on")), effects);
     }
 }
 

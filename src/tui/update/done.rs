@@ -1,11 +1,13 @@
 //! How a command went: what is said, what is selected, what can be taken back, and what stays open since it was
 //! refused.
 
-use super::{acts, read, refresh};
-use crate::domain::{QuestionId, Task};
+use super::{acts, keys, read, refresh};
+use crate::domain::Task;
 use crate::engine::Outcome;
 use crate::tui::app::{App, Purpose};
 use crate::tui::event::{EditPlace, Effect};
+use crate::tui::lamps::LampKey;
+use crate::tui::layer::answer::Ahead;
 use crate::tui::layer::{FormLayer, Layer};
 
 /// A command was carried out, or refused.
@@ -49,7 +51,7 @@ fn carried_out(app: &mut App, request: u64, purpose: Purpose, outcome: &Outcome,
             }
             app.wanted = Some(id);
         }
-        Purpose::Answer(question) => answered(app, question, effects),
+        Purpose::Answer(key) => answered(app, key, effects),
         Purpose::Board(name) => read::switch_board(app, &name, effects),
     }
     read::reload(app, effects);
@@ -57,14 +59,16 @@ fn carried_out(app: &mut App, request: u64, purpose: Purpose, outcome: &Outcome,
 
 fn refused(app: &mut App, request: u64, purpose: Purpose, why: String, effects: &mut Vec<Effect>) {
     match purpose {
-        Purpose::Answer(question) => {
+        Purpose::Answer(key) => {
             for layer in &mut app.layers {
                 if let Layer::Answer(answer) = layer
-                    && answer.question.id == question
+                    && answer.matter.key == key
                 {
                     answer.sending = false;
                     answer.error = Some(why);
-                    return;
+                    // What was typed meanwhile was meant for the lamp after this one.
+                    answer.ahead.clear();
+                    return read::reload(app, effects);
                 }
             }
             // The dialogue was closed meanwhile; the text is in the drafts.
@@ -92,20 +96,27 @@ fn refused(app: &mut App, request: u64, purpose: Purpose, why: String, effects: 
     }
 }
 
-fn answered(app: &mut App, question: QuestionId, effects: &mut Vec<Effect>) {
-    app.answered.insert(question.clone());
-    app.drafts.remove(&question);
-    effects.push(Effect::KeepDraft(question.clone(), String::new()));
+fn answered(app: &mut App, key: LampKey, effects: &mut Vec<Effect>) {
+    app.answered.insert(key.clone());
+    app.drafts.remove(&key);
+    effects.push(Effect::KeepDraft(key.clone(), String::new()));
     let open = app
         .layers
         .iter()
-        .position(|layer| matches!(layer, Layer::Answer(answer) if answer.question.id == question));
+        .position(|layer| matches!(layer, Layer::Answer(answer) if answer.matter.key == key));
     let Some(place) = open else { return };
     let Layer::Answer(mut answer) = app.layers.remove(place) else { return };
-    if answer.advance(app) {
-        app.layers.insert(place, Layer::Answer(answer));
-    } else {
-        app.notices.say("answered; nothing else asks", app.now);
+    let ahead = std::mem::take(&mut answer.ahead);
+    if !answer.advance(app) {
+        app.notices.say("answered; nothing else needs you", app.now);
+        return;
+    }
+    app.layers.insert(place, Layer::Answer(answer));
+    for typed in ahead {
+        match typed {
+            Ahead::Key(key) => keys::press(app, key, effects),
+            Ahead::Paste(text) => keys::paste(app, &text, effects),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ pub mod done;
 mod grab;
 pub mod keys;
 pub mod offer;
+mod presence;
 pub mod read;
 
 use super::app::{App, Leaving, Purpose};
@@ -25,14 +26,17 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             app.now = now;
             app.notices.expire(now);
         }
-        Event::Key(key) => keys::press(app, key, &mut effects),
+        Event::Key(key) => {
+            presence::key(app, &mut effects);
+            keys::press(app, key, &mut effects);
+        }
         Event::Paste(text) => keys::paste(app, &text, &mut effects),
         Event::Resize(width, height) => app.size = (width, height),
-        Event::Focus(focused) => app.focused = focused,
+        Event::Focus(focused) => presence::focus(app, focused, &mut effects),
         Event::Terminate => terminate(app, &mut effects),
         Event::Changed => read::changed(app, &mut effects),
         Event::Snapshot(snapshot) => read::snapshot(app, *snapshot, &mut effects),
-        Event::View(view) => read::view(app, view),
+        Event::View { view, steps } => read::view(app, view, steps),
         Event::ToEdit { task, place: EditPlace::Form } => {
             app.layers.push(Layer::Form(Box::new(FormLayer::edit(*task))));
         }
@@ -62,18 +66,27 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
             if what == Loading::Board {
                 app.reading.under_way = false;
             }
+            app.presence.asked = None;
             if let Some(opened) = &mut app.opened {
                 (opened.loading, opened.history_loading) = (false, false);
             }
             app.notices.trouble(message, app.now);
         }
+        Event::SeenBefore(mark) => presence::before(app, mark, &mut effects),
+        Event::Away(away) => app.presence.told(away, app.now),
         Event::Drafts(drafts) => {
-            for (question, text) in drafts {
-                app.drafts.entry(question).or_insert(text);
+            for (key, text) in drafts {
+                for layer in &mut app.layers {
+                    if let Layer::Answer(answer) = layer {
+                        answer.take_up(&key, &text);
+                    }
+                }
+                app.drafts.entry(key).or_insert(text);
             }
         }
         Event::Trouble(text) => app.notices.trouble(text, app.now),
     }
+    presence::ending(app, &mut effects);
     if !quiet {
         app.dirty = true;
         settle(app, &mut effects);
@@ -85,17 +98,31 @@ pub fn update(app: &mut App, event: Event) -> Vec<Effect> {
 fn settle(app: &mut App, effects: &mut Vec<Effect>) {
     layout::keep_in_view(app);
     read::keep_open(app, effects);
+    note_seen(app, effects);
     let lit = app
         .snapshot
         .cards
         .iter()
         .filter(|card| lamp(card, app.now).is_some_and(|l| l.needs_person()))
         .count();
-    let title =
-        if lit > 0 { format!("({lit}) andon · {}", app.board) } else { format!("andon · {}", app.board) };
+    let title = if lit > 0 {
+        format!("◆ {lit} andon ▸ {}", app.board)
+    } else {
+        format!("andon ▸ {}", app.board)
+    };
     if title != app.title {
         effects.push(Effect::Title(title.clone()));
         app.title = title;
+    }
+}
+
+/// A question or a call that is put before a person is noted as seen.
+fn note_seen(app: &mut App, effects: &mut Vec<Effect>) {
+    let Some(Layer::Answer(answer)) = app.layers.last() else { return };
+    if let Some(id) = answer.matter.wait_id()
+        && app.seen.insert(id.to_owned())
+    {
+        effects.push(Effect::Delivered(id.to_owned()));
     }
 }
 

@@ -1,10 +1,12 @@
 //! What is possible now: one function from an action and the selection to the words for it, or to why not. The
 //! keys, the footer and the help all ask it; moves of cards are asked of the domain.
 
+use crate::domain::lamp::Lamp;
 use crate::domain::{Card, Move, TaskStatus, moves};
 use crate::tui::action::Action;
 use crate::tui::app::App;
 use crate::tui::detail::Tab;
+use crate::tui::lamps::{self, Choice, Does};
 use crate::tui::layer::Layer;
 use crate::tui::select::next_lamp;
 
@@ -33,6 +35,14 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             match card.status {
                 TaskStatus::Suspended => Ok("resume".to_owned()),
                 _ => to(card, TaskStatus::Suspended).map(|_| "suspend".to_owned()),
+            }
+        }
+        Action::ResumeAll => {
+            let count = app.snapshot.cards.iter().filter(|card| card.status == TaskStatus::Suspended).count();
+            match count {
+                0 => Err("no card is suspended".to_owned()),
+                1 => Ok("resume 1 suspended card".to_owned()),
+                _ => Ok(format!("resume {count} suspended cards")),
             }
         }
         Action::Approve => {
@@ -64,7 +74,7 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             }
         }
         Action::Open | Action::Why | Action::Copy | Action::CopyId => card().and_then(|_| label()),
-        Action::Answer if app.open_questions().is_empty() => Err("nothing asks".to_owned()),
+        Action::Answer if !lamps::any(app) => Err("nothing needs you".to_owned()),
         Action::NextLamp | Action::PreviousLamp if next_lamp(app, true).is_none() => {
             Err("nothing needs you".to_owned())
         }
@@ -96,6 +106,9 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             }
             _ => label(),
         },
+        Action::AnswerSend | Action::TextSend | Action::AnswerType | Action::TextChoices => {
+            answer(app, action)
+        }
         Action::ListChoose | Action::ListNew if !matches!(app.layers.last(), Some(Layer::Boards(_))) => {
             Err(String::new())
         }
@@ -103,6 +116,31 @@ pub fn offer(app: &App, action: Action) -> Result<String, String> {
             Ok("beside the board".to_owned())
         }
         _ => label(),
+    }
+}
+
+/// What the keys of answer mode do to the lamp that is shown.
+fn answer(app: &App, action: Action) -> Result<String, String> {
+    let Some(Layer::Answer(answer)) = app.layers.last() else { return Err(String::new()) };
+    match action {
+        _ if answer.gone.is_some() => match action {
+            Action::AnswerSend | Action::TextSend => Ok("go on".to_owned()),
+            _ => Err(String::new()),
+        },
+        Action::AnswerType if !answer.takes_text() => Err(String::new()),
+        Action::TextChoices if answer.matter.choices.is_empty() => Err(String::new()),
+        Action::AnswerSend | Action::TextSend => match (answer.matter.lamp, answer.typing, answer.choice) {
+            (Lamp::Question, ..) => Ok(action.label().to_owned()),
+            (_, false, None) => Err("nothing is picked yet".to_owned()),
+            (_, true, _) => Ok("send and continue".to_owned()),
+            (_, false, Some(at)) => Ok(match answer.matter.choices.get(at) {
+                Some(Choice { does: Does::Send(_), label }) if label.len() < 24 => {
+                    format!("{label} and continue")
+                }
+                _ => "continue".to_owned(),
+            }),
+        },
+        _ => Ok(action.label().to_owned()),
     }
 }
 

@@ -1,14 +1,17 @@
 //! What is shown is kept fresh: one read of the board under way, at most one more wanted; the opened card, its
 //! history and its output follow what is on the screen.
 
+use std::collections::HashSet;
+
 use super::refresh;
 use crate::domain::lamp::lamp;
 use crate::domain::{BoardSnapshot, Event, RunId, TaskId};
-use crate::engine::TaskView;
+use crate::engine::{StepView, TaskView};
 use crate::tui::Exit;
 use crate::tui::app::{App, Leaving};
 use crate::tui::detail::Tab;
 use crate::tui::event::Effect;
+use crate::tui::lamps;
 use crate::tui::layer::Layer;
 use crate::tui::opened::{HISTORY_PAGE, Opened};
 
@@ -39,18 +42,11 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     if app.loaded && app.notify && !app.focused {
         tell_desktop(app, &snapshot, effects);
     }
-    app.loaded = true;
+    let first = !std::mem::replace(&mut app.loaded, true);
     let bare = app.columns.iter().all(|column| column.cards.is_empty());
     app.snapshot = snapshot;
     app.moving = None;
-    let open: Vec<_> =
-        app.snapshot.cards.iter().filter_map(|card| Some(card.question.as_ref()?.id.clone())).collect();
-    app.answered.retain(|question| open.contains(question));
-    for layer in &mut app.layers {
-        if let Layer::Answer(answer) = layer {
-            answer.closed_elsewhere = !open.contains(&answer.question.id) && !answer.sending;
-        }
-    }
+    forget_answered(app);
     check_grab(app);
     refresh(app);
     if bare && app.selected.is_none() {
@@ -59,10 +55,30 @@ pub fn snapshot(app: &mut App, snapshot: BoardSnapshot, effects: &mut Vec<Effect
     if let Some(opened) = &mut app.opened {
         (opened.stale, opened.history_stale) = (true, true);
     }
+    match first {
+        true => effects.push(Effect::LoadSeen(app.board.clone())),
+        false => super::presence::sees(app, effects),
+    }
     match app.leaving {
         Some(Leaving::Drain) if app.own_runs() == 0 => effects.push(Effect::Quit(Exit::Drained)),
         Some(Leaving::Stop) if app.own_runs() == 0 => effects.push(Effect::Quit(Exit::Stopped)),
         _ => {}
+    }
+}
+
+/// What was answered here and is out now needs no remembering; what is being answered and went out says so.
+fn forget_answered(app: &mut App) {
+    let now = app.now;
+    let cards = &app.snapshot.cards;
+    if !app.answered.is_empty() {
+        let lit: HashSet<_> = cards.iter().filter_map(|card| lamps::key(card, now)).collect();
+        app.answered.retain(|key| lit.contains(key));
+    }
+    for layer in &mut app.layers {
+        if let Layer::Answer(answer) = layer {
+            let card = cards.iter().find(|card| card.id == *answer.matter.task());
+            answer.check(card, now);
+        }
     }
 }
 
@@ -109,6 +125,7 @@ pub fn switch_board(app: &mut App, board: &str, effects: &mut Vec<Effect>) {
     app.snapshot.cards.clear();
     app.snapshot.board_id = board.to_owned();
     app.loaded = false;
+    app.presence = Default::default();
     app.selected = None;
     app.detail = None;
     app.rows.clear();
@@ -119,12 +136,12 @@ pub fn switch_board(app: &mut App, board: &str, effects: &mut Vec<Effect>) {
 }
 
 /// A card was read.
-pub fn view(app: &mut App, view: Box<TaskView>) {
+pub fn view(app: &mut App, view: Box<TaskView>, steps: Vec<StepView>) {
     if let Some(opened) = &mut app.opened
         && opened.task == view.task.id
     {
         opened.loading = false;
-        opened.view = Some(view);
+        (opened.view, opened.steps) = (Some(view), steps);
     }
 }
 
@@ -143,7 +160,7 @@ pub fn history(app: &mut App, task: &TaskId, events: Vec<Event>) {
 /// Reads what the screen now shows and has not, and lets go of what it shows no more.
 pub fn keep_open(app: &mut App, effects: &mut Vec<Effect>) {
     let answering = app.layers.iter().find_map(|layer| match layer {
-        Layer::Answer(answer) => Some(answer.task.clone()),
+        Layer::Answer(answer) => Some(answer.matter.task().clone()),
         _ => None,
     });
     if app.detail.is_some() && app.selected.is_none() && answering.is_none() {

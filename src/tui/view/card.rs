@@ -120,6 +120,19 @@ fn situation(app: &App, card: &Card, room: usize) -> Vec<Line<'static>> {
         }
         TaskStatus::Blocked => match &card.question {
             Some(question) => said(Role::Lamp, "◆", &question.text, 2),
+            None if card.approval.is_some() => {
+                // A call that is the card's own work stands above already.
+                let call = card.approval.as_ref().map(|approval| approval.label()).unwrap_or_default();
+                let asks = match call == card.executor || card.agent.is_some() {
+                    true => "may it run?".to_owned(),
+                    false => format!("may it run {call}?"),
+                };
+                said(Role::Lamp, "◆", &asks, 2)
+            }
+            // It comes by itself: no lamp.
+            None if let Some(wait) = &card.waiting => {
+                said(Role::Dim, "◔", &format!("waits for {}", wait.label()), 2)
+            }
             None if card.blocked_reason.trim().is_empty() => said(Role::Lamp, "◆", "blocked", 1),
             None => said(Role::Lamp, "◆", &card.blocked_reason, 2),
         },

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 
 use super::pen::{self, Frame, span};
 use crate::domain::lamp::{Lamp, lamp};
-use crate::domain::{Card, TaskStatus};
+use crate::domain::{Approval, Card, TaskStatus};
 use crate::tui::action::{Action, Context};
 use crate::tui::app::App;
 use crate::tui::detail::Tab;
@@ -35,6 +35,7 @@ pub fn draw(app: &App, screen: &Screen, buffer: &mut Buffer) -> Option<Position>
     let said = app.notices.current().filter(|notice| notice.kind == Kind::Done);
     let spans = match said {
         Some(notice) => vec![span(app, Role::Done, "✓ "), span(app, Role::Text, clean(&notice.text))],
+        None if app.presence.line.is_some() => away(app),
         None if alone => return None,
         None => standing(app),
     };
@@ -62,9 +63,26 @@ fn standing(app: &App) -> Vec<Span<'static>> {
     vec![span(app, Role::Dim, format!("#{} ", card.seq)), span(app, Role::Dim, clean(&card.title))]
 }
 
+/// What happened while nobody looked, and what can be done about what the last stop left.
+fn away(app: &App) -> Vec<Span<'static>> {
+    let Some(line) = &app.presence.line else { return Vec::new() };
+    let mut spans = vec![span(app, Role::Accent, "● "), span(app, Role::Text, line.says())];
+    if let (Ok(words), Some(key)) =
+        (offer::offer(app, Action::ResumeAll), app.keymap.first(Action::ResumeAll))
+    {
+        spans.push(span(app, Role::Dim, " · "));
+        spans.push(span(app, Role::Key, key));
+        spans.push(span(app, Role::Dim, format!(" {words}")));
+    }
+    spans
+}
+
 fn lamp_words(app: &App, lit: Lamp, card: &Card) -> Vec<Span<'static>> {
     let more = match (lit, &card.question) {
         (Lamp::Question, Some(question)) => format!(": {}", clean(&question.text)),
+        (Lamp::Approval, _) => {
+            format!(": {}", clean(&card.approval.as_ref().map(Approval::label).unwrap_or_default()))
+        }
         (Lamp::Blocked, _) if !card.blocked_reason.is_empty() => format!(": {}", clean(&card.blocked_reason)),
         _ => format!(": {}", clean(&card.title)),
     };
@@ -198,13 +216,13 @@ fn on_board(app: &App) -> Vec<Action> {
         TaskStatus::Queued => vec![MoveRight, Why],
         TaskStatus::Running => vec![Pause, Cancel],
         TaskStatus::Review => vec![Approve, Reject],
-        TaskStatus::Blocked if card.question.is_some() => vec![Answer],
+        TaskStatus::Blocked if card.question.is_some() || card.approval.is_some() => vec![Answer],
         TaskStatus::Blocked => vec![MoveLeft, Why],
         TaskStatus::Failed => vec![Retry, PutAway],
         TaskStatus::Suspended => vec![Pause],
         TaskStatus::Success | TaskStatus::Cancelled => vec![Copy],
     };
-    if !actions.contains(&Answer) && !app.open_questions().is_empty() {
+    if !actions.contains(&Answer) && crate::tui::lamps::any(app) {
         actions.push(Answer);
     }
     actions.extend([Open, Grab, Create, Edit, Filter, Back, Why, Undo, Boards, Archive, Quit]);
