@@ -6,7 +6,7 @@ use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
 use super::several::Several;
 use super::work::WorkArgs;
-use super::{record, status, when};
+use super::{record, status, when, work};
 use crate::domain::time::Millis;
 use crate::domain::{Executor, IdRef, Task, Work};
 use crate::engine::{Command, Engine, TaskEdit};
@@ -71,8 +71,14 @@ pub struct EditArgs {
     /// Its work is done without a review
     #[arg(long, overrides_with = "review")]
     no_review: bool,
+    /// A shell line that must pass after the work, before you are asked; asks for a review
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["no_check", "no_review"])]
+    check: Option<String>,
+    /// No check
+    #[arg(long)]
+    no_check: bool,
     /// Nothing to run: a person does it
-    #[arg(long, conflicts_with_all = ["agent", "command"])]
+    #[arg(long, conflicts_with_all = ["agent", "command", "check", "no_check"])]
     manual: bool,
     /// Refuse when the card has another version by now
     #[arg(long, value_name = "N")]
@@ -84,10 +90,7 @@ pub struct EditArgs {
 /// Changes each card.
 pub fn run(context: &mut Context, args: EditArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
-    if !args.touches_labels_one_by_one()
-        && args.work.agent.is_none()
-        && args.edit(None)? == TaskEdit::default()
-    {
+    if !args.touches_labels_one_by_one() && !args.changes_work() && args.edit(None)? == TaskEdit::default() {
         return Err(CliError::Usage("nothing to change; `andon edit --help` lists what can be".to_owned()));
     }
     let mut several = Several::new(args.ids.len());
@@ -108,9 +111,14 @@ impl EditArgs {
         !self.add_label.is_empty() || !self.remove_label.is_empty()
     }
 
+    /// Whether it changes what runs, of which the rest stays as it is.
+    fn changes_work(&self) -> bool {
+        self.check.is_some() || self.no_check || self.work.agent.is_some() || !self.work.command.is_empty()
+    }
+
     fn command(&self, engine: &Engine, task: IdRef) -> Result<Command, CliError> {
-        // Single labels and an agent's goal depend on what is there; the version guards what was read.
-        let reads_first = self.touches_labels_one_by_one() || self.work.agent.is_some();
+        // Single labels, an agent's goal and a check depend on what is there; the version guards what was read.
+        let reads_first = self.touches_labels_one_by_one() || self.changes_work();
         let before = reads_first.then(|| engine.task(&task)).transpose()?;
         let if_version = self.if_version.or(before.as_ref().map(|task| task.version));
         let edit = Box::new(self.edit(before.as_ref())?);
@@ -135,7 +143,7 @@ impl EditArgs {
                 true => Some(None),
                 false => self.at.or(self.delay).map(Some),
             },
-            review_required: match (self.review, self.no_review) {
+            review_required: match (self.review || self.check.is_some(), self.no_review) {
                 (true, _) => Some(true),
                 (_, true) => Some(false),
                 _ => None,
@@ -168,7 +176,14 @@ impl EditArgs {
                 (_, None) => String::new(),
             }
         };
-        Ok(self.work.executor(goal)?.map(Some))
+        let old = before.and_then(|task| task.executor.clone());
+        let check = old.as_ref().and_then(|executor| executor.check.clone());
+        let new = self.work.executor(goal)?.map(|executor| Executor { check, ..executor });
+        match (self.check.as_deref(), self.no_check) {
+            (None, false) => Ok(new.map(Some)),
+            (None, true) => Ok(new.or(old).map(|executor| Some(Executor { check: None, ..executor }))),
+            (check, _) => Ok(Some(work::with_check(new.or(old), check)?)),
+        }
     }
 }
 

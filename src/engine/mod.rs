@@ -5,6 +5,7 @@
 //! SQL (that is `store`), screens, sockets, processes.
 
 mod act;
+mod check;
 mod claim;
 pub mod clock;
 pub mod command;
@@ -31,7 +32,7 @@ pub use crate::store::{
 pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
-pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
+pub use executor::{Checked, Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};
 pub use purge::Doomed;
 pub use reconcile::look_for;

@@ -7,7 +7,7 @@ use super::command::{NewTask, TaskEdit};
 use crate::domain::executor::{Program, Work};
 use crate::domain::task::{DEFAULT_BOARD, DEFAULT_MAX_RETRIES, DEFAULT_PRIORITY};
 use crate::domain::text::{self, TEXT_LIMIT};
-use crate::domain::{Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
+use crate::domain::{Actor, Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
 use crate::store::Failure;
 
 impl Act<'_, '_> {
@@ -17,7 +17,7 @@ impl Act<'_, '_> {
             None => DEFAULT_BOARD.to_owned(),
         };
         self.tx.ensure_board(&board, self.now)?;
-        let executor = new.executor.map(|e| self.checked_executor(e)).transpose()?;
+        let executor = new.executor.map(|e| self.checked_executor(e, None)).transpose()?;
         let parent = new.parent.as_ref().map(|p| self.tx.resolve(p)).transpose()?;
         let task = Task {
             seq: self.tx.next_task_seq()?,
@@ -56,7 +56,13 @@ impl Act<'_, '_> {
         }
     }
 
-    pub(super) fn checked_executor(&self, executor: Executor) -> Result<Executor, Failure> {
+    /// An executor that can be carried out; `before` is the one that it takes the place of.
+    pub(super) fn checked_executor(
+        &self,
+        executor: Executor,
+        before: Option<&Executor>,
+    ) -> Result<Executor, Failure> {
+        self.refuse_check(executor.check.as_ref(), before)?;
         match &executor.work {
             Work::Command { command: Program::Argv(argv) }
                 if argv.first().is_none_or(|p| p.trim().is_empty()) =>
@@ -127,6 +133,30 @@ impl Act<'_, '_> {
             }
         }
         Ok(executor)
+    }
+
+    /// A check is run unasked and decides what a person gets to see, so whoever is checked has no say in it.
+    fn refuse_check(&self, check: Option<&Program>, before: Option<&Executor>) -> Result<(), Failure> {
+        let bad = match check {
+            None => false,
+            Some(Program::Shell(line)) => line.trim().is_empty() || line.contains('\0'),
+            Some(Program::Argv(words)) => {
+                words.first().is_none_or(|word| word.is_empty())
+                    || words.iter().any(|word| word.contains('\0'))
+            }
+        };
+        if bad {
+            let message = "a check is a command without NUL characters; write it, or leave it out";
+            return Err(Refusal::invalid("check", message).into());
+        }
+        let unchanged = before.and_then(|executor| executor.check.as_ref()) == check;
+        match matches!(self.actor, Actor::Agent { .. }) && !unchanged {
+            true => Err(Refusal::not_allowed(
+                "the check of a task is set by a person; leave it as it is, or ask (`clarify`) for another",
+            )
+            .into()),
+            false => Ok(()),
+        }
     }
 
     pub(super) fn copy(&mut self, of: &IdRef) -> Result<Task, Failure> {
@@ -214,7 +244,11 @@ impl Act<'_, '_> {
             .into());
         }
         let executor = match edit.executor {
-            Some(Some(executor)) => Some(Some(self.checked_executor(executor)?)),
+            Some(Some(executor)) => Some(Some(self.checked_executor(executor, task.executor.as_ref())?)),
+            Some(None) => {
+                self.refuse_check(None, task.executor.as_ref())?;
+                Some(None)
+            }
             other => other,
         };
         let timeout = match edit.timeout_seconds {

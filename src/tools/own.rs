@@ -97,7 +97,7 @@ impl OwnTool {
         let params = Value::Object(params.clone());
         let is_known = |error: &jsonschema::ValidationError<'_>| {
             let place = params.pointer(&error.instance_path().to_string());
-            !place.and_then(Value::as_str).is_some_and(|text| !template::references(text).0.is_empty())
+            place.and_then(Value::as_str).is_none_or(|text| template::references(text).0.is_empty())
         };
         self.validator.iter_errors(&params).filter(is_known).map(|error| fault(&error)).collect()
     }

@@ -1,6 +1,7 @@
 //! The real binary, as a person and as a program meet it.
 
 mod cards;
+mod checks;
 mod daemon;
 mod databases;
 mod demo;

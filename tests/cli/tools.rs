@@ -17,8 +17,7 @@ timeout_seconds = 1
 
 fn house() -> House {
     let house = House::new();
-    std::fs::create_dir_all(house.path().join("config/andon")).unwrap();
-    house.file("config/andon/config.toml", CONFIGURATION);
+    house.configure(CONFIGURATION);
     house.file("shout.sh", "sed 's/.*:\"\\(.*\\)\".*/\\1/' | tr a-z A-Z; test -z \"$FAIL\"");
     house
 }
@@ -61,6 +60,6 @@ fn a_step_is_checked_at_create_and_stopped_in_time() {
 #[test]
 fn a_name_that_is_taken_is_a_fault_of_the_configuration() {
     let house = house();
-    house.file("config/andon/config.toml", "[tools.task]\ncommand = [\"x\"]\n");
+    house.configure("[tools.task]\ncommand = [\"x\"]\n");
     house.andon(&["config", "check"]).refused(2, &["`task` is a tool of the house"]);
 }

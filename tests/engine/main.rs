@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
 
 mod boards;
+mod checks;
 mod clockwork;
 mod damaged;
 mod fake;

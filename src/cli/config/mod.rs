@@ -18,6 +18,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::agents;
+use crate::domain::Program;
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
@@ -54,6 +55,9 @@ pub struct Config {
     pub http: Http,
     /// How the board looks.
     pub board: Board,
+    /// What holds for the cards of single boards, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub boards: BTreeMap<String, OneBoard>,
     /// Where the tool `web_fetch` may go.
     pub web_fetch: WebFetch,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
@@ -161,6 +165,15 @@ impl Default for Board {
     fn default() -> Self {
         Self { theme: "auto".to_owned(), default: DEFAULT_BOARD.to_owned(), archive: false, notify: false }
     }
+}
+
+/// `[boards.NAME]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct OneBoard {
+    /// What must pass before a person is asked to review work, where a card names no check of its own: a shell
+    /// line, or a list of program and arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Program>,
 }
 
 /// `[web_fetch]`
@@ -339,6 +352,10 @@ impl Config {
                 reviewed_agents: {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
                     reviewed.map(|(name, _)| name.clone()).collect()
+                },
+                checks: {
+                    let boards = self.boards.iter();
+                    boards.filter_map(|(name, board)| Some((name.clone(), board.check.clone()?))).collect()
                 },
             },
             durability: self.store.durability,

@@ -49,7 +49,19 @@ impl Reader {
         let root = self.section(
             root,
             "",
-            &["dispatch", "store", "log", "http", "board", "keys", "agents", "tools", "hooks", "web_fetch"],
+            &[
+                "dispatch",
+                "store",
+                "log",
+                "http",
+                "board",
+                "keys",
+                "agents",
+                "tools",
+                "hooks",
+                "web_fetch",
+                "boards",
+            ],
         );
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
@@ -67,6 +79,9 @@ impl Reader {
             config.agents = self.agents(agents);
         }
         self.web_fetch(&root, &mut config);
+        if let Some(boards) = root.fields.get("boards") {
+            config.boards = self.boards(boards);
+        }
         if let Some(tools) = root.fields.get("tools") {
             config.tools = self.tools(tools);
         }

@@ -245,7 +245,7 @@ fn executor(
         None => ctx.cwd.clone(),
     };
     let cwd = Some(cwd.to_string_lossy().into_owned());
-    Ok(Some(Executor { work, cwd, env: params.environment("env") }))
+    Ok(Some(Executor { cwd, env: params.environment("env"), ..Executor::new(work) }))
 }
 
 fn check_agent(agents: Option<&[String]>, name: &str) -> Result<(), ToolError> {
