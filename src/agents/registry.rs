@@ -27,6 +27,10 @@ impl StepTools for RegistryTools {
     }
 
     fn call(&self, call: &StepCall<'_>) -> Result<StepReply, String> {
+        // The run before waited, and this one goes on with what came.
+        if let ("wait_for", Some(came)) = (call.name, &call.spec.answer) {
+            return Ok(StepReply::Done(came.answer.clone()));
+        }
         let program = self.registry.program_of_step(call.name, call.params).map_err(|error| error.message)?;
         if let Some((tool, stdin)) = program {
             return Ok(StepReply::Program(StepProgram {

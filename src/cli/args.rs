@@ -6,8 +6,8 @@ use std::path::PathBuf;
 
 use super::output::Color;
 use super::{
-    add, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events, list, log,
-    purge, questions, run, scripted_agent, show, status, todo, tool, wait, workflow,
+    add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
+    list, log, purge, questions, run, scripted_agent, show, status, todo, tool, wait, wake, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -119,6 +119,14 @@ pub enum Verb {
     Questions(questions::QuestionsArgs),
     /// Answer a card's question
     Answer(questions::AnswerArgs),
+    /// Which calls of agents wait for you to allow them
+    Approvals(approvals::ApprovalsArgs),
+    /// Allow a call that waits for approval, once
+    Allow(approvals::AllowArgs),
+    /// Deny a call that waits for approval
+    Deny(approvals::DenyArgs),
+    /// Tell of an event from outside that cards wait for
+    Wake(wake::WakeArgs),
     /// Create, start and watch a workflow: exit 0 SUCCESS, 10 FAILED, 11 CANCELLED
     Run(run::RunArgs),
     /// Workflows

@@ -4,6 +4,7 @@
 
 mod actor;
 mod add;
+mod approvals;
 mod args;
 mod backup;
 mod board;
@@ -44,6 +45,7 @@ mod status;
 mod todo;
 mod tool;
 mod wait;
+mod wake;
 mod watch;
 mod when;
 mod words;
@@ -120,6 +122,10 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Depend(args) => depend::run(context, args),
         Verb::Questions(args) => questions::list(context, args),
         Verb::Answer(args) => questions::answer(context, args),
+        Verb::Approvals(args) => approvals::list(context, args),
+        Verb::Allow(args) => approvals::allow(context, args),
+        Verb::Deny(args) => approvals::deny(context, args),
+        Verb::Wake(args) => wake::run(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
         Verb::Todo(verb) => todo::run(context, verb),

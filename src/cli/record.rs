@@ -7,8 +7,8 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Event, Question, Run, Task};
-use crate::engine::{Engine, OpenQuestion, TaskView};
+use crate::domain::{Approval, Event, Question, Run, Task, Wait};
+use crate::engine::{Engine, OpenApproval, OpenQuestion, TaskView};
 pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 
 /// A TaskRecord: the task, with who holds its run and until when.
@@ -22,7 +22,12 @@ pub fn task_view(view: &TaskView) -> Value {
     let active = view.runs.iter().find(|run| Some(&run.id) == view.task.current_run_id.as_ref());
     let mut record = with_run(&view.task, active);
     record["runs"] = Value::Array(view.runs.iter().map(run).collect());
-    record["waits"] = Value::Array(view.questions.iter().map(question).collect());
+    let questions = view.questions.iter().map(|one| (one.asked_at_ms, question(one)));
+    let approvals = view.approvals.iter().map(|one| (one.asked_at_ms, approval(one)));
+    let others = view.waits.iter().map(|one| (one.asked_at_ms, wait(one)));
+    let mut waits: Vec<(i64, Value)> = questions.chain(approvals).chain(others).collect();
+    waits.sort_by_key(|(at, _)| *at);
+    record["waits"] = waits.into_iter().map(|(_, wait)| wait).collect();
     record["dependencies"] = neighbours(&view.predecessors);
     record["dependents"] = neighbours(&view.successors);
     record
@@ -43,6 +48,7 @@ pub fn question(question: &Question) -> Value {
     let mut record = Map::new();
     record.insert("task_id".to_owned(), json!(question.task_id));
     record.insert("question_id".to_owned(), json!(question.id));
+    record.insert("kind".to_owned(), json!("question"));
     record.insert("question".to_owned(), json!(question.text));
     for (name, value) in with_twins(question) {
         if !matches!(name.as_str(), "id" | "text" | "task_id") {
@@ -55,10 +61,46 @@ pub fn question(question: &Question) -> Value {
 /// An open question with what is known of its task.
 pub fn open_question(open: &OpenQuestion) -> Value {
     let mut record = question(&open.question);
+    record["seen_by"] = json!(open.seen_by);
     record["seq"] = json!(open.seq);
     record["title"] = json!(open.title);
     record["board_id"] = json!(open.board_id);
     record
+}
+
+/// An approval, by the names that its deciders use.
+pub fn approval(approval: &Approval) -> Value {
+    let mut record = Map::new();
+    record.insert("approval_id".to_owned(), json!(approval.id));
+    record.insert("kind".to_owned(), json!("approval"));
+    for (name, value) in with_twins(approval) {
+        if name != "id" {
+            record.insert(name, value);
+        }
+    }
+    Value::Object(record)
+}
+
+/// An open approval with what is known of its task.
+pub fn open_approval(open: &OpenApproval) -> Value {
+    let mut record = approval(&open.approval);
+    record["seen_by"] = json!(open.seen_by);
+    record["seq"] = json!(open.seq);
+    record["title"] = json!(open.title);
+    record["board_id"] = json!(open.board_id);
+    record
+}
+
+/// A wait for what comes by itself.
+pub fn wait(wait: &Wait) -> Value {
+    let mut record = Map::new();
+    record.insert("wait_id".to_owned(), json!(wait.id));
+    for (name, value) in with_twins(wait) {
+        if !matches!(name.as_str(), "id" | "asker_waits") {
+            record.insert(name, value);
+        }
+    }
+    Value::Object(record)
 }
 
 /// An event.

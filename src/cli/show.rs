@@ -11,7 +11,7 @@ use super::{record, status};
 use crate::domain::board::Predecessor;
 use crate::domain::text::{many_lines, one_line, priority_band};
 use crate::domain::time::{precise, running_time};
-use crate::domain::{Question, Run, Task, WaitState};
+use crate::domain::{Approval, Question, Run, Task, WaitState};
 use crate::engine::TaskView;
 
 /// Options of `show`.
@@ -92,6 +92,7 @@ fn detail(context: &Context, view: &TaskView) -> Vec<String> {
     };
     block("description", paragraph(&task.description));
     block("asks", view.questions.iter().flat_map(question).collect());
+    block("approvals", view.approvals.iter().map(approval).collect());
     block("review", paragraph(&task.review_summary));
     block("result", paragraph(&task.result));
     block("error", paragraph(&task.error));
@@ -195,6 +196,20 @@ pub fn question(question: &Question) -> Vec<String> {
         state => lines.push(format!("({state})")),
     }
     lines
+}
+
+/// A call that a person was asked to allow, and what they said.
+fn approval(approval: &Approval) -> String {
+    let call = format!("{} (risk {}, written by {})", approval.label(), approval.risk, approval.asked_by);
+    let by = &approval.decided_by;
+    let end = match (approval.state, approval.reason.as_str()) {
+        (WaitState::Open, _) => "waits for you".to_owned(),
+        (WaitState::Denied, "") => format!("denied by {by}"),
+        (WaitState::Denied, reason) => format!("denied by {by}: {}", one_line(reason)),
+        (WaitState::Allowed | WaitState::Consumed, _) => format!("allowed by {by} ({})", approval.scope),
+        (state, _) => state.to_string(),
+    };
+    format!("{} → {end}", one_line(&call))
 }
 
 fn run(run: &Run) -> Vec<Cell> {

@@ -2,12 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::approval::Approval;
 use super::id::{RunId, TaskId, WorkflowId};
 use super::run::Intent;
 use super::status::{TaskStatus, WorkflowStatus};
 use super::task::Dispatch;
 use super::time::Millis;
-use super::wait::Question;
+use super::wait::{Question, Wait};
 
 /// Whether anybody dispatches, as seen from this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +135,10 @@ pub struct Card {
     pub predecessors: Vec<Predecessor>,
     /// The open question.
     pub question: Option<Question>,
+    /// The call that waits for a decision.
+    pub approval: Option<Approval>,
+    /// What else it waits for, which comes by itself.
+    pub waiting: Option<Wait>,
     /// The active run.
     pub run: Option<RunBrief>,
 }
@@ -173,6 +178,8 @@ pub struct BoardSnapshot {
     pub closed: u32,
     /// Whether anybody dispatches.
     pub dispatcher: DispatcherState,
+    /// Whoever dispatches starts nothing, since the database was found damaged.
+    pub halted: bool,
     /// Slots in use over all boards.
     pub slots_used: u32,
     /// Slots there are; 0 where nobody dispatches.

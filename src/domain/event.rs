@@ -28,6 +28,12 @@ pub enum Actor {
         /// Its name, for the log.
         name: String,
     },
+    /// An agent outside of any run: a person's own, which plans work onto the board over MCP. What it writes goes by
+    /// the same rules as what an agent inside a run writes.
+    Guest {
+        /// Its name, for the log and the approval policy.
+        name: String,
+    },
     /// The engine itself: dispatcher, workflow, reconciler.
     Engine,
 }
@@ -46,7 +52,7 @@ impl Actor {
     /// The name for the log and for `owner` and `created_by`.
     pub fn name(&self) -> &str {
         match self {
-            Actor::Operator { name } | Actor::Agent { name, .. } => name,
+            Actor::Operator { name } | Actor::Agent { name, .. } | Actor::Guest { name } => name,
             Actor::Engine => "andon",
         }
     }
@@ -103,6 +109,26 @@ pub enum EventKind {
     Answered,
     /// A question was replaced or withdrawn.
     QuestionClosed,
+    /// A call waits for a person's decision.
+    ApprovalAsked,
+    /// A person allowed a call.
+    Allowed,
+    /// A person denied a call.
+    Denied,
+    /// What was allowed once is carried out.
+    AllowanceUsed,
+    /// An approval was replaced, withdrawn, or came too late.
+    ApprovalClosed,
+    /// It waits for something other than a person: a task, an event, a timer.
+    WaitBegun,
+    /// What was waited for has happened.
+    Triggered,
+    /// A wait was replaced or withdrawn.
+    WaitClosed,
+    /// An external event arrived.
+    Woken,
+    /// A timer was set, went off, or was cancelled.
+    TimerChanged,
     /// An answer or result came that nobody may use any more.
     LateResult,
     /// Its run's holder died.
@@ -161,6 +187,16 @@ wire_enum!(EventKind {
     Asked = "asked",
     Answered = "answered",
     QuestionClosed = "question_closed",
+    ApprovalAsked = "approval_asked",
+    Allowed = "allowed",
+    Denied = "denied",
+    AllowanceUsed = "allowance_used",
+    ApprovalClosed = "approval_closed",
+    WaitBegun = "wait_begun",
+    Triggered = "triggered",
+    WaitClosed = "wait_closed",
+    Woken = "woken",
+    TimerChanged = "timer_changed",
     LateResult = "late_result",
     Lost = "lost",
     DependencyAdded = "dependency_added",

@@ -23,6 +23,12 @@ pub enum IdKind {
     Run,
     /// `q_`
     Question,
+    /// `a_`
+    Approval,
+    /// `h_`: it holds a task up.
+    Wait,
+    /// `c_`: a clock.
+    Timer,
 }
 
 impl IdKind {
@@ -34,6 +40,9 @@ impl IdKind {
             IdKind::Item => "i_",
             IdKind::Run => "r_",
             IdKind::Question => "q_",
+            IdKind::Approval => "a_",
+            IdKind::Wait => "h_",
+            IdKind::Timer => "c_",
         }
     }
 
@@ -45,13 +54,24 @@ impl IdKind {
             IdKind::Item => "work item",
             IdKind::Run => "run",
             IdKind::Question => "question",
+            IdKind::Approval => "approval",
+            IdKind::Wait => "wait",
+            IdKind::Timer => "timer",
         }
     }
 
     fn of(text: &str) -> Option<IdKind> {
-        [IdKind::Task, IdKind::Workflow, IdKind::Item, IdKind::Run, IdKind::Question]
-            .into_iter()
-            .find(|kind| text.starts_with(kind.prefix()))
+        const ALL: [IdKind; 8] = [
+            IdKind::Task,
+            IdKind::Workflow,
+            IdKind::Item,
+            IdKind::Run,
+            IdKind::Question,
+            IdKind::Approval,
+            IdKind::Wait,
+            IdKind::Timer,
+        ];
+        ALL.into_iter().find(|kind| text.starts_with(kind.prefix()))
     }
 }
 
@@ -107,6 +127,12 @@ id_type!(/// A run's id, `r_…`.
     RunId, IdKind::Run);
 id_type!(/// A question's id, `q_…`.
     QuestionId, IdKind::Question);
+id_type!(/// An approval's id, `a_…`.
+    ApprovalId, IdKind::Approval);
+id_type!(/// A wait's id, `h_…`.
+    WaitId, IdKind::Wait);
+id_type!(/// A timer's id, `c_…`.
+    TimerId, IdKind::Timer);
 
 /// What a person or an agent typed to name a record: a full id, a unique prefix of one, or `#12` / `12`
 /// (always a task's sequence number).

@@ -16,6 +16,8 @@ pub const QUIET_AFTER_MS: Millis = 5 * 60 * 1_000;
 pub enum Lamp {
     /// It asks something.
     Question,
+    /// A call waits until a person allows it.
+    Approval,
     /// It is blocked for a reason that only a person can lift.
     Blocked,
     /// Its work waits for a review.
@@ -33,6 +35,7 @@ impl Lamp {
     pub fn says(self) -> &'static str {
         match self {
             Lamp::Question => "asks",
+            Lamp::Approval => "wants your approval",
             Lamp::Blocked => "is blocked",
             Lamp::Review => "waits for your review",
             Lamp::Failure => "failed",
@@ -55,6 +58,9 @@ pub fn lamp(card: &Card, now: Millis) -> Option<Lamp> {
     }
     match card.status {
         TaskStatus::Blocked if card.question.is_some() => Some(Lamp::Question),
+        TaskStatus::Blocked if card.approval.is_some() => Some(Lamp::Approval),
+        // What it waits for comes without a person.
+        TaskStatus::Blocked if card.waiting.is_some() => None,
         TaskStatus::Blocked => Some(Lamp::Blocked),
         TaskStatus::Review => Some(Lamp::Review),
         TaskStatus::Failed => Some(Lamp::Failure),
@@ -101,6 +107,10 @@ mod tests {
         );
         let asking = Card { question: Some(Question::default()), ..card(TaskStatus::Blocked) };
         assert_eq!(lamp(&asking, 0), Some(Lamp::Question));
+        let approval = Some(crate::domain::Approval::default());
+        assert_eq!(lamp(&Card { approval, ..card(TaskStatus::Blocked) }, 0), Some(Lamp::Approval));
+        let waiting = Some(crate::domain::Wait::default());
+        assert_eq!(lamp(&Card { waiting, ..card(TaskStatus::Blocked) }, 0), None);
         assert_eq!(lamp(&Card { archived: true, ..asking }, 0), None);
     }
 

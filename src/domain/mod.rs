@@ -2,6 +2,7 @@
 //! a card stands still. No clock, no randomness, no I/O, no runtime: whoever calls hands in the time and the
 //! facts. Start reading at [`status`] (the closed table), then [`task`] and [`moves`].
 
+pub mod approval;
 pub mod board;
 pub mod crowd;
 pub mod definition;
@@ -26,12 +27,13 @@ pub mod wait;
 pub mod why;
 pub mod workflow;
 
+pub use approval::{Approval, Risk};
 pub use board::{BoardSnapshot, BoardSummary, Card, DispatcherState};
 pub use definition::{Fault, Node, StepDefinition, WorkflowDefinition};
 pub use event::{Actor, Event, EventKind};
 pub use executor::{Executor, Program, Work};
 pub use finding::{Finding, FindingKind};
-pub use id::{IdRef, QuestionId, RunId, TaskId, WorkflowId};
+pub use id::{ApprovalId, IdRef, QuestionId, RunId, TaskId, TimerId, WaitId, WorkflowId};
 pub use lamp::Lamp;
 pub use ledger::Ledger;
 pub use moves::{Move, MoveFacts, Needs, Verb};
@@ -40,5 +42,5 @@ pub use refusal::Refusal;
 pub use run::{Intent, ProcessIdentity, Run, RunOutcome, Usage};
 pub use status::{TaskStatus, WorkflowStatus};
 pub use task::{Dispatch, Task, TaskPatch};
-pub use wait::{Question, QuestionPurpose, WaitState};
+pub use wait::{Question, QuestionPurpose, Timer, Wait, WaitKind, WaitState, Waiter, Wake};
 pub use workflow::{StepCounts, Workflow};

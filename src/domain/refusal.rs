@@ -52,6 +52,8 @@ impl Refusal {
         let list = match kind {
             "workflow" => "andon workflow list",
             "question" => "andon questions",
+            "approval" => "andon approvals",
+            "timer" => "andon tool '{\"tool\":\"timer\",\"action\":\"list\"}'",
             "board" => "andon boards",
             "run" => "andon show ID",
             _ => "andon list --all",

@@ -82,6 +82,8 @@ task! {
     source: String = String::new(),
     /// Who made it.
     created_by: String = String::new(),
+    /// The agent that wrote what it runs with, for the approval policy; empty where a person did.
+    written_by: String = String::new(),
     /// The conversation it works in, `task:<id>` once it ran.
     session_id: String = String::new(),
     /// Why it is BLOCKED.

@@ -21,6 +21,16 @@ pub struct Reference {
     pub part: Part,
 }
 
+impl std::fmt::Display for Reference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let part = match self.part {
+            Part::Result => "result",
+            Part::Error => "error",
+        };
+        write!(f, "{OPENING}{}.{part}}}", self.step)
+    }
+}
+
 enum Piece<'a> {
     Text(&'a str),
     Reference(Reference),

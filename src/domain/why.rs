@@ -7,12 +7,15 @@ use super::status::{TaskStatus, WorkflowStatus};
 use super::task::Dispatch;
 use super::text::one_line;
 use super::time::{Millis, short_age};
+use super::wait::{Wait, WaitKind};
 
 /// What is true around the card.
 #[derive(Debug, Clone, Default)]
 pub struct Surroundings {
     /// Whether anybody dispatches.
     pub dispatcher: DispatcherState,
+    /// Whoever dispatches starts nothing, since the database was found damaged.
+    pub halted: bool,
     /// Slots in use.
     pub slots_used: u32,
     /// Slots there are.
@@ -75,13 +78,19 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
                 format!("press s, or andon resume {seq}"),
             ));
         }
-        TaskStatus::Blocked => match &card.question {
-            Some(question) => reasons.push(reason(
+        TaskStatus::Blocked => match (&card.question, &card.approval, &card.waiting) {
+            (Some(question), ..) => reasons.push(reason(
                 "question",
                 format!("it asks: {}", one_line(&question.text)),
                 format!("press a, or andon answer {seq} TEXT"),
             )),
-            None => reasons.push(reason(
+            (None, Some(approval), _) => reasons.push(reason(
+                "approval",
+                format!("waits for approval, since {} wrote it: {}", approval.asked_by, approval.label()),
+                format!("press a, or andon allow {seq}, or andon deny {seq} --reason TEXT"),
+            )),
+            (None, None, Some(wait)) => reasons.push(waits_for(seq, wait, now)),
+            (None, None, None) => reasons.push(reason(
                 "blocked",
                 with_detail("it is blocked", &card.blocked_reason),
                 format!("andon unblock {seq}"),
@@ -111,6 +120,22 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
         }
     }
     reasons
+}
+
+fn waits_for(seq: i64, wait: &Wait, now: Millis) -> Reason {
+    let mut text = format!("waits for {}", wait.label());
+    if !wait.reason.is_empty() {
+        text.push_str(&format!(": {}", one_line(&wait.reason)));
+    }
+    if let Some(at) = wait.expires_at_ms {
+        text.push_str(&format!("; gives up in {}", short_age((at - now).max(0))));
+    }
+    let fix = match wait.kind {
+        WaitKind::TaskResult => format!("andon why {}", wait.subject),
+        WaitKind::Event => format!("andon wake {}, or andon unblock {seq}", one_line(&wait.subject)),
+        _ => format!("andon unblock {seq} lets it go on without"),
+    };
+    reason("waits", text, fix)
 }
 
 fn running(card: &Card, around: &Surroundings, now: Millis, reasons: &mut Vec<Reason>) {
@@ -198,6 +223,11 @@ fn in_the_queue(card: &Card, around: &Surroundings, now: Millis, reasons: &mut V
         DispatcherState::Nobody => {
             reasons.push(reason("no_dispatcher", "nobody dispatches", "start andon, or andon --headless"));
         }
+        _ if around.halted => reasons.push(reason(
+            "damaged",
+            "the database is damaged, so nothing is started",
+            "andon doctor names the damage; end andon, put a backup in its place, start it again",
+        )),
         DispatcherState::Draining => {
             reasons.push(reason("draining", "the dispatcher is stopping", "start andon again"));
         }
@@ -236,6 +266,7 @@ mod tests {
     fn here() -> Surroundings {
         Surroundings {
             dispatcher: DispatcherState::Here,
+            halted: false,
             slots_used: 0,
             slots_total: 4,
             ..Default::default()

@@ -5,6 +5,7 @@ use serde_json::{Map, json};
 use std::collections::BTreeMap;
 
 use super::act::{Act, data};
+use super::approvals::Gate;
 use super::core::{Effect, Paths};
 use super::executor::{GivenAnswer, RunSpec};
 use super::settle::End;
@@ -12,6 +13,20 @@ use crate::domain::template::{self, Part, Reference};
 use crate::domain::time::SECOND_MS;
 use crate::domain::{EventKind, Intent, Ledger, Run, RunOutcome, Task, TaskStatus, WorkflowId};
 use crate::store::Failure;
+
+/// So many tasks are put aside in one look; the rest is for the next one.
+const ASIDE_AT_ONCE: u32 = 100;
+
+/// What became of a task at the head of the queue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Claimed {
+    /// It has a run, and a slot.
+    Started,
+    /// It waits for approval, or failed: it is out of the queue and holds no slot.
+    PutAside,
+    /// Not even that could be written.
+    Stuck,
+}
 
 impl Act<'_, '_> {
     /// A dispatcher has the lock. All active runs of others are orphans; clocks of queued tasks start now.
@@ -32,7 +47,7 @@ impl Act<'_, '_> {
         }
         // The clocks of what waits stood still while nobody dispatched.
         let now = self.now;
-        for task in self.tx.queued_with_deadline()? {
+        for task in self.tx.waiting_with_deadline()? {
             if only.is_some() && task.workflow_id.as_ref() != only {
                 continue;
             }
@@ -65,6 +80,7 @@ impl Act<'_, '_> {
             ledger.edit(EventKind::Due, Map::new(), self.now, |t| t.not_before_ms = None);
             self.each(ledger.task().seq, |act| act.save(ledger).map(|_| ()))?;
         }
+        self.look_at_waits()?;
         if let Some(at) = [next_deadline, next_due].into_iter().flatten().min() {
             self.effects.push(Effect::WakeAt(at));
         }
@@ -119,6 +135,7 @@ impl Act<'_, '_> {
             }
         }
         let mut passed: Vec<i64> = Vec::new();
+        let mut aside = 0;
         let mut heads: Vec<(String, Task)> = Vec::new();
         for lane in lanes {
             // An agent that is not configured has no limit: its run fails with a clear word.
@@ -136,13 +153,20 @@ impl Act<'_, '_> {
                 .map_or(0, |(at, _)| at);
             let (lane, task) = heads.swap_remove(best);
             let seq = task.seq;
-            let taken = match careful {
-                false => self.claim_one(dispatcher, task, paths).map(|()| true)?,
+            let claimed = match careful {
+                false => self.claim_one(dispatcher, task, paths)?,
                 true => self.claim_carefully(dispatcher, task, paths)?,
             };
-            if !taken {
-                // Neither claimed nor put aside: it stays at the head, and those behind it pass.
-                passed.push(seq);
+            let taken = claimed == Claimed::Started;
+            match claimed {
+                Claimed::Started => {}
+                Claimed::PutAside => aside += 1,
+                // It stays at the head, and those behind it pass.
+                Claimed::Stuck => passed.push(seq),
+            }
+            if aside >= ASIDE_AT_ONCE {
+                self.effects.push(Effect::WakeAt(self.now));
+                return Ok(());
             }
             free -= u32::from(taken);
             let more = room.get_mut(&lane).is_none_or(|r| {
@@ -159,12 +183,11 @@ impl Act<'_, '_> {
         Ok(())
     }
 
-    /// As `claim_one`, but a task that can't be handed out fails with the reason, and holds no other. False where not
-    /// even that could be written.
-    fn claim_carefully(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<bool, Failure> {
+    /// As `claim_one`, but a task that can't be handed out fails with the reason, and holds no other.
+    fn claim_carefully(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<Claimed, Failure> {
         let seq = task.seq;
         let failure = match self.attempt(|act| act.claim_one(dispatcher, task.clone(), paths)) {
-            Ok(()) => return Ok(true),
+            Ok(claimed) => return Ok(claimed),
             Err(failure) if failure.is_about_one_row() => failure,
             Err(failure) => return Err(failure),
         };
@@ -177,7 +200,7 @@ impl Act<'_, '_> {
             act.tx.insert_run(seq, &run)?;
             act.settle(ledger, run, End::of(RunOutcome::Failed, error)).map(|_| ())
         });
-        Ok(put_aside.is_ok())
+        Ok(if put_aside.is_ok() { Claimed::PutAside } else { Claimed::Stuck })
     }
 
     fn head(&self, lane: &str, only: Option<&WorkflowId>, passed: &[i64]) -> Result<Option<Task>, Failure> {
@@ -187,7 +210,19 @@ impl Act<'_, '_> {
         }
     }
 
-    fn claim_one(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<(), Failure> {
+    fn claim_one(&mut self, dispatcher: &str, task: Task, paths: &Paths) -> Result<Claimed, Failure> {
+        match self.gate(&task)? {
+            Gate::Open => {}
+            Gate::Ask(call) => {
+                self.park_for_approval(task, &call)?;
+                return Ok(Claimed::PutAside);
+            }
+            Gate::Shut(error) => {
+                let end = End::for_good(RunOutcome::Failed, error);
+                self.fail_unstarted(Ledger::open(task), EventKind::Claimed, end)?;
+                return Ok(Claimed::PutAside);
+            }
+        }
         let run = self.new_run(&task, Some(dispatcher))?;
         let mut ledger = Ledger::open(task);
         self.run = Some(run.id.clone());
@@ -197,7 +232,7 @@ impl Act<'_, '_> {
         let spec = self.spec(&task, &run, paths)?;
         self.run = None;
         self.effects.push(Effect::Start(Box::new(spec)));
-        Ok(())
+        Ok(Claimed::Started)
     }
 
     fn spec(&self, task: &Task, run: &Run, paths: &Paths) -> Result<RunSpec, Failure> {
@@ -215,7 +250,7 @@ impl Act<'_, '_> {
         let answer = match undelivered {
             None => None,
             Some(found) => {
-                self.tx.deliver_answer(&found.id, &run.id)?;
+                self.tx.deliver_answer(found.id.as_str(), &run.id)?;
                 Some(GivenAnswer { question: found.question, answer: found.answer })
             }
         };
@@ -246,7 +281,7 @@ impl Act<'_, '_> {
     }
 
     /// The texts of the predecessors that the executor refers to.
-    fn values(
+    pub(super) fn values(
         &self,
         workflow: &WorkflowId,
         executor: &crate::domain::Executor,

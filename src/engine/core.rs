@@ -10,6 +10,7 @@ use super::act::Act;
 use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
+use crate::domain::approval::ApprovalPolicy;
 use crate::domain::definition::{AnyParams, CheckParams};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Program, Refusal, RunId, Task, WorkflowId};
@@ -45,6 +46,8 @@ pub struct Policy {
     pub reviewed_agents: Vec<String>,
     /// What must pass before a person is asked to review work of a board, where its card names no check of its own.
     pub checks: BTreeMap<String, Program>,
+    /// Which calls of agents a person allows first.
+    pub approvals: ApprovalPolicy,
 }
 
 impl Policy {
@@ -70,6 +73,7 @@ impl Default for Policy {
             agents: None,
             reviewed_agents: Vec::new(),
             checks: BTreeMap::new(),
+            approvals: ApprovalPolicy::default(),
         }
     }
 }
@@ -317,7 +321,9 @@ impl Act<'_, '_> {
         | Command::Fail { task, .. }
         | Command::Block { task, .. }
         | Command::Suspend { task }
-        | Command::Ask { task, .. }) = command
+        | Command::Ask { task, .. }
+        | Command::WaitFor { task, .. }
+        | Command::Permit { task: Some(task), .. }) = command
         else {
             return Ok(None);
         };
@@ -367,12 +373,29 @@ impl Act<'_, '_> {
             Command::Undepend { task: which, on } => task(self.undepend(&which, &on)),
             Command::Archive { task: which } => task(self.archive(&which)),
             Command::Delete { task: which } => task(self.delete(&which)),
-            Command::Ask { task, question, options, waits } => self
-                .ask(&task, &question, &options, waits)
+            Command::Ask { task, question, options, waits, expires_at_ms } => self
+                .ask(&task, &question, &options, waits, expires_at_ms)
                 .map(|question| Outcome::Question(Box::new(question))),
             Command::Answer { question, answer } => {
                 self.answer(&question, &answer).map(|question| Outcome::Question(Box::new(question)))
             }
+            Command::Allow { approval, for_task } => {
+                self.allow(&approval, for_task).map(|approval| Outcome::Approval(Box::new(approval)))
+            }
+            Command::Deny { approval, reason } => {
+                self.deny(&approval, &reason).map(|approval| Outcome::Approval(Box::new(approval)))
+            }
+            Command::WaitFor { task, on, reason, expires_at_ms, waits } => self
+                .wait_for(&task, &on, &reason, expires_at_ms, waits)
+                .map(|wait| Outcome::Wait(Box::new(wait))),
+            Command::Wake { key, data } => self.wake(&key, data),
+            Command::CreateTimer { name, due_at_ms } => {
+                self.create_timer(&name, due_at_ms).map(|timer| Outcome::Timer(Box::new(timer)))
+            }
+            Command::CancelTimer { timer } => {
+                self.cancel_timer(&timer).map(|timer| Outcome::Timer(Box::new(timer)))
+            }
+            Command::Permit { task, call } => self.permit(task.as_ref(), &call),
             Command::CreateWorkflow { definition, board, cwd, start } => {
                 self.create_workflow(*definition, board, cwd, start)
             }

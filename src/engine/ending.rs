@@ -46,7 +46,7 @@ impl Act<'_, '_> {
         let run = self.new_run(ledger.task(), None)?;
         self.step_running(&mut ledger, &run, EventKind::Taken)?;
         self.tx.insert_run(ledger.task().seq, &run)?;
-        self.close_question(ledger.task(), WaitState::Superseded)?;
+        self.close_waits(ledger.task(), WaitState::Superseded)?;
         let task = self.settle(ledger, run, End::of(RunOutcome::Success, result))?;
         Ok(Outcome::Task(Box::new(task)))
     }
@@ -100,7 +100,7 @@ impl Act<'_, '_> {
         reason: &str,
         swept: bool,
     ) -> Result<(), Failure> {
-        self.close_question(ledger.task(), WaitState::Cancelled)?;
+        self.close_waits(ledger.task(), WaitState::Cancelled)?;
         ledger.step(TaskStatus::Cancelled, EventKind::Cancelled, Map::new(), self.now, |t| {
             t.error = reason.to_owned();
             if swept {

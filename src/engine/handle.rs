@@ -15,8 +15,8 @@ use crate::domain::id::IdKind;
 use crate::domain::time::Millis;
 use crate::domain::why::{self, Reason, Surroundings};
 use crate::domain::{
-    Actor, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId, Refusal,
-    Run, RunId, Task, TaskId, TaskStatus, Workflow, WorkflowStatus,
+    Actor, Approval, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId,
+    Refusal, Run, RunId, Task, TaskId, TaskStatus, Wait, Workflow, WorkflowStatus,
 };
 use crate::store::{Durability, Page, Store, StoreError, TaskFilter};
 
@@ -34,6 +34,10 @@ pub struct TaskView {
     pub runs: Vec<Run>,
     /// All questions, the first one first.
     pub questions: Vec<Question>,
+    /// All calls that a person was asked to allow, the first one first.
+    pub approvals: Vec<Approval>,
+    /// All other waits, the first one first.
+    pub waits: Vec<Wait>,
     /// What it needs: number, title, status (settled ones too).
     pub predecessors: Vec<Predecessor>,
     /// What needs it.
@@ -87,6 +91,8 @@ pub struct OpenQuestion {
     pub title: String,
     /// The task's board.
     pub board_id: String,
+    /// The clients that it was shown to, the first one first; empty where nobody has seen it.
+    pub seen_by: Vec<String>,
 }
 
 /// How to open the engine.
@@ -152,6 +158,7 @@ impl Engine {
                 closed: view.count_closed(board)?,
                 dispatcher,
                 slots_used: view.slots_used()?,
+                halted: dispatcher != DispatcherState::Nobody && view.dispatcher_is_halted()?,
                 slots_total: match dispatcher {
                     DispatcherState::Nobody => 0,
                     DispatcherState::Here | DispatcherState::Draining => here,
@@ -185,6 +192,8 @@ impl Engine {
                 card: view.card(&task)?,
                 runs: view.runs_of(task.seq)?,
                 questions: view.questions_of(task.seq)?,
+                approvals: view.approvals_of(task.seq)?,
+                waits: view.waits_of(task.seq)?,
                 predecessors: view.predecessors(task.seq)?,
                 successors: view.successors(task.seq)?,
                 task,
@@ -203,6 +212,7 @@ impl Engine {
             let known = &self.inner.core.policy().agents;
             let around = Surroundings {
                 dispatcher,
+                halted: view.dispatcher_is_halted()?,
                 slots_used: view.slots_used()?,
                 slots_total: match dispatcher {
                     DispatcherState::Elsewhere => view.dispatcher()?.map_or(0, |(_, slots, _)| slots),
@@ -229,12 +239,30 @@ impl Engine {
     /// The open questions, oldest first; of one board, or of all.
     pub fn questions(&self, board: Option<&str>) -> Result<Vec<OpenQuestion>, EngineError> {
         self.inner.store.read(|view| {
-            let open = view.open_questions(board)?;
-            Ok(open
-                .into_iter()
-                .map(|(question, seq, title, board_id)| OpenQuestion { question, seq, title, board_id })
-                .collect())
+            let mut open = Vec::new();
+            for (question, seq, title, board_id) in view.open_questions(board)? {
+                let seen_by = view.deliveries(question.id.as_str())?;
+                open.push(OpenQuestion { question, seq, title, board_id, seen_by });
+            }
+            Ok(open)
         })
+    }
+
+    /// Notes that a client (`board`, `attach`, `http`, `mcp`, with more words where it helps) has shown a question or an
+    /// approval to a person. Noting it again does nothing. Once this returns `Ok`, it survives a restart.
+    pub fn delivered(&self, id: &str, client: &str) -> Result<(), EngineError> {
+        let client = crate::domain::text::word("client", client)?;
+        let known = self.inner.store.read(|view| {
+            if view.wait(id)?.is_none() {
+                return Err(Refusal::not_found(IdKind::Question.word(), id).into());
+            }
+            Ok(view.deliveries(id)?.contains(&client))
+        })?;
+        if known {
+            return Ok(());
+        }
+        let (id, now) = (id.to_owned(), self.inner.core.now());
+        self.inner.store.write_quietly(move |tx| tx.note_delivery(&id, &client, now))
     }
 
     /// One question by its id, open or not.
@@ -316,15 +344,19 @@ impl Engine {
 
     fn lock_is_held(&self) -> bool {
         // Where the file is not there or can't be opened, nobody has locked it. The lock is let go at once.
-        match File::open(self.inner.store.beside("-dispatch")) {
+        match File::open(self.lock_path()) {
             Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
             Err(_) => false,
         }
     }
 
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.inner.store.beside("-dispatch")
+    }
+
     /// The file whose lock makes a process the dispatcher. Never the database's own.
     pub(super) fn lock_file(&self) -> Result<File, StoreError> {
-        let path = self.inner.store.beside("-dispatch");
+        let path = self.lock_path();
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         file.map_err(|source| StoreError::File { path, source })

@@ -225,7 +225,7 @@ impl Act<'_, '_> {
         let mut ledger = self.open(which)?;
         let task = ledger.task();
         refuse_unless(task, "unblock", TaskStatus::Blocked, TaskStatus::Queued)?;
-        self.close_question(task, WaitState::Superseded)?;
+        self.close_waits(task, WaitState::Superseded)?;
         if let Some(run) = self.tx.active_run(task.seq)? {
             self.unpark(&mut ledger, run, EventKind::Unblocked)?;
             return self.save(ledger);
@@ -263,9 +263,9 @@ impl Act<'_, '_> {
         let now = self.now;
         Ok(ledger.step(TaskStatus::Queued, kind, Map::new(), now, |t| {
             t.run_next = run_next;
-            // An answer goes on with the same attempt, everything else begins a new one.
+            // An answer or a decision goes on with the same attempt, everything else begins a new one.
             match kind {
-                EventKind::Answered => t.run_clock(now),
+                EventKind::Answered | EventKind::Allowed | EventKind::Triggered => t.run_clock(now),
                 _ => t.start_clock(now),
             }
         })?)
@@ -312,21 +312,39 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// What the settling of a task causes: successors are freed, a workflow is advanced or swept.
+    /// What the settling of a task causes: successors are freed, a workflow is advanced or swept. Where a part of that
+    /// can't be done, because of bad data, the settling stands and so does the rest; the reconciler does it later.
     pub(super) fn after_settling(&mut self, task: &Task) -> Result<(), Failure> {
         match task.status {
             TaskStatus::Success => {
                 for next in self.tx.needed_by(task.seq)? {
-                    let ledger = self.open_seq(next)?;
-                    self.freed(ledger, task, EventKind::PredecessorDone)?;
+                    self.advance(task, |act| {
+                        let ledger = act.open_seq(next)?;
+                        act.freed(ledger, task, EventKind::PredecessorDone).map(|_| ())
+                    })?;
                 }
                 Ok(())
             }
             TaskStatus::Failed | TaskStatus::Cancelled if !is_swept(task) => match &task.workflow_id {
-                Some(workflow) => self.sweep(workflow, task, false).map(|_| ()),
+                Some(workflow) => self.advance(task, |act| act.sweep(workflow, task, false).map(|_| ())),
                 None => Ok(()),
             },
             _ => Ok(()),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        task: &Task,
+        work: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self.attempt(work) {
+            Err(failure) if failure.is_about_one_row() => {
+                tracing::error!(seq = task.seq, %failure, "what the end of a task causes could not all be done");
+                let why = data([("error", json!(failure.to_string()))]);
+                self.note(EventKind::AdvanceFailed, Some(task), None, why)
+            }
+            done => done,
         }
     }
 }

@@ -5,6 +5,7 @@
 //! SQL (that is `store`), screens, sockets, processes.
 
 mod act;
+mod approvals;
 mod check;
 mod claim;
 pub mod clock;
@@ -23,13 +24,15 @@ mod questions;
 mod reconcile;
 mod settle;
 mod tasks;
+mod waits;
 mod workflows;
 
 pub use crate::store::{
     Backup, Durability, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter, TaskRemains,
     Window, is_of_a_database,
 };
-pub use command::{AnswerText, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+pub use approvals::{OpenApproval, denied_by};
+pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit, WaitOn};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Checked, Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};

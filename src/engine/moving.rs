@@ -41,7 +41,7 @@ impl Act<'_, '_> {
                 }
             },
             Verb::Take => {
-                self.close_question(&task, WaitState::Superseded)?;
+                self.close_waits(&task, WaitState::Superseded)?;
                 done(self.begin_manual(Ledger::open(task))?)
             }
             Verb::Retry => done(self.retry(which)?),

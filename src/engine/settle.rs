@@ -8,8 +8,8 @@ use super::executor::{Ending, Recovery, Report};
 use crate::domain::text::{TEXT_LIMIT, shortened};
 use crate::domain::wait::LOST_OPTIONS;
 use crate::domain::{
-    EventKind, IdRef, Intent, Ledger, Question, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task,
-    TaskStatus, WaitState, retry,
+    EventKind, IdRef, Intent, Ledger, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task, TaskStatus,
+    Wait, WaitKind, WaitState, retry,
 };
 use crate::store::Failure;
 
@@ -27,6 +27,8 @@ pub(super) struct End {
     pub summary: String,
     /// What the next run should know; then the task goes back to its executor where it may.
     pub feedback: Option<String>,
+    /// A failure that is not retried by itself: it would end in the same way.
+    pub for_good: bool,
 }
 
 impl End {
@@ -39,7 +41,12 @@ impl End {
             stays_in_review: false,
             summary: String::new(),
             feedback: None,
+            for_good: false,
         }
+    }
+
+    pub fn for_good(outcome: RunOutcome, text: impl Into<String>) -> Self {
+        End { for_good: true, ..End::of(outcome, text) }
     }
 }
 
@@ -72,7 +79,7 @@ impl Act<'_, '_> {
             }
             Report::Asked { question, options } => {
                 let task = IdRef::Full(run.task_id.0.clone());
-                match self.ask(&task, &question, &options, false) {
+                match self.ask(&task, &question, &options, false, None) {
                     // Whoever asked ends now and waits for an answer that can't come: its end has to say why.
                     Err(Failure::Refused(refusal)) => {
                         run.note = format!("its question was not taken: {refusal}");
@@ -130,7 +137,11 @@ impl Act<'_, '_> {
         }
         let asked = ledger.task().status == TaskStatus::Blocked;
         if asked && end.outcome != RunOutcome::Cancelled {
-            self.close_question(ledger.task(), WaitState::Superseded)?;
+            let state = match end.outcome {
+                RunOutcome::Deadline => WaitState::Expired,
+                _ => WaitState::Superseded,
+            };
+            self.close_waits(ledger.task(), state)?;
             ledger.step(TaskStatus::Running, EventKind::Unblocked, Map::new(), self.now, |_| {})?;
         }
         let about = data([("run", json!(run.id)), ("outcome", json!(end.outcome))]);
@@ -149,7 +160,7 @@ impl Act<'_, '_> {
             }
             RunOutcome::Failed | RunOutcome::Deadline | RunOutcome::Lost => {
                 let error = match end.outcome {
-                    RunOutcome::Deadline => out_of_time(ledger.task(), &run),
+                    RunOutcome::Deadline if end.text.is_empty() => out_of_time(ledger.task(), &run),
                     _ => end.text,
                 };
                 let goes_back = end.feedback.is_some();
@@ -159,13 +170,14 @@ impl Act<'_, '_> {
                         t.metadata.insert("feedback".to_owned(), json!(feedback));
                     }
                 })?;
-                match goes_back {
-                    true => self.send_back(&mut ledger)?,
-                    false => self.retry_by_itself(&mut ledger)?,
+                match (goes_back, end.for_good) {
+                    (true, _) => self.send_back(&mut ledger)?,
+                    (false, true) => {}
+                    (false, false) => self.retry_by_itself(&mut ledger)?,
                 }
             }
             RunOutcome::Cancelled => {
-                self.close_question(ledger.task(), WaitState::Cancelled)?;
+                self.close_waits(ledger.task(), WaitState::Cancelled)?;
                 ledger
                     .step(TaskStatus::Cancelled, EventKind::Cancelled, about, now, |t| t.error = end.text)?;
             }
@@ -189,8 +201,8 @@ impl Act<'_, '_> {
         if ledger.task().status == TaskStatus::Running {
             ledger.step(TaskStatus::Blocked, EventKind::Blocked, Map::new(), self.now, |_| {})?;
         }
-        match self.tx.answered_question(ledger.task().seq)? {
-            Some(question) => return self.hand_over(ledger, question),
+        match self.tx.triggered_wait(ledger.task().seq)? {
+            Some(wait) => return self.hand_over(ledger, wait),
             None => {
                 let data = data([("run", json!(run.id)), ("outcome", json!(RunOutcome::Parked))]);
                 ledger.edit(EventKind::Blocked, data, self.now, |t| {
@@ -204,11 +216,12 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// An answer that waits is read: the task is queued with it.
-    pub(super) fn hand_over(&mut self, mut ledger: Ledger, mut question: Question) -> Result<Task, Failure> {
-        question.state = WaitState::Consumed;
-        self.tx.update_question(&question)?;
-        self.requeue(&mut ledger, EventKind::Answered, false)?;
+    /// What was waited for is consumed: the task is queued with it.
+    pub(super) fn hand_over(&mut self, mut ledger: Ledger, mut wait: Wait) -> Result<Task, Failure> {
+        wait.state = WaitState::Consumed;
+        self.tx.update_wait(&wait)?;
+        let kind = if wait.kind == WaitKind::Question { EventKind::Answered } else { EventKind::Triggered };
+        self.requeue(&mut ledger, kind, false)?;
         self.save(ledger)
     }
 
@@ -304,7 +317,7 @@ impl Act<'_, '_> {
         purpose: QuestionPurpose,
         text: &str,
     ) -> Result<(), Failure> {
-        self.close_question(ledger.task(), WaitState::Superseded)?;
+        self.close_waits(ledger.task(), WaitState::Superseded)?;
         let options: Vec<String> = LOST_OPTIONS.map(str::to_owned).to_vec();
         let question = self.new_question(ledger.task(), purpose, text, &options, None);
         let data = data([("question", json!(question.id))]);
@@ -329,15 +342,25 @@ impl Act<'_, '_> {
         let mut ledger = Ledger::open(task);
         let now = self.now;
         match (ledger.task().status, run) {
-            (TaskStatus::Running, Some(mut run)) if run.is_dispatched() => {
+            (status @ (TaskStatus::Running | TaskStatus::Blocked), Some(mut run)) if run.is_dispatched() => {
                 if Intent::Deadline.may_replace(run.closing_as) {
                     run.closing_as = Some(Intent::Deadline);
+                    if status == TaskStatus::Blocked {
+                        run.closing_text = over_while_asking(ledger.task());
+                    }
                     self.tx.update_run(&run)?;
                     let data = data([("as", json!(Intent::Deadline)), ("run", json!(run.id))]);
                     self.note(EventKind::ClosingAs, Some(ledger.task()), None, data)?;
                 }
                 ledger.edit(EventKind::Edited, Map::new(), now, |t| t.deadline_ms = None);
                 self.save(ledger).map(|_| ())
+            }
+            // It waits for approval, and nothing of it was started.
+            (TaskStatus::Blocked, None) if self.tx.open_approval(ledger.task().seq)?.is_some() => {
+                self.close_waits(ledger.task(), WaitState::Expired)?;
+                let error = over_while_asking(ledger.task());
+                let end = End::of(RunOutcome::Deadline, error);
+                self.fail_unstarted(ledger, EventKind::Claimed, end).map(|_| ())
             }
             // A run with outcome `deadline` and no process.
             (TaskStatus::Queued, None) => {
@@ -355,6 +378,10 @@ impl Act<'_, '_> {
             }
         }
     }
+}
+
+fn over_while_asking(task: &Task) -> String {
+    format!("its {} s were over while it waited for approval", task.timeout_seconds.unwrap_or(0))
 }
 
 /// The error of a timeout, with how much of the time was spent in the queue.

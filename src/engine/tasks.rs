@@ -18,6 +18,8 @@ impl Act<'_, '_> {
         };
         self.tx.ensure_board(&board, self.now)?;
         let executor = new.executor.map(|e| self.checked_executor(e, None)).transpose()?;
+        let written_by = if executor.is_some() { self.writer()? } else { String::new() };
+        self.refuse_denied(executor.as_ref(), &written_by)?;
         let parent = new.parent.as_ref().map(|p| self.tx.resolve(p)).transpose()?;
         let task = Task {
             seq: self.tx.next_task_seq()?,
@@ -31,6 +33,7 @@ impl Act<'_, '_> {
             assignee: text::limited("assignee", new.assignee.trim(), text::LABEL_LIMIT)?,
             source: text::limited("source", new.source.trim(), text::LABEL_LIMIT)?,
             created_by: self.actor.name().to_owned(),
+            written_by,
             retry_max: new.retry_max,
             max_retries: new.max_retries.unwrap_or(DEFAULT_MAX_RETRIES).max(new.retry_max),
             dispatch: if executor.is_some() { Dispatch::Auto } else { Dispatch::Manual },
@@ -163,6 +166,12 @@ impl Act<'_, '_> {
         let of = self.tx.resolve(of)?;
         let mut metadata = Map::new();
         metadata.insert("copy_of".to_owned(), json!(of.id));
+        // A copy does not turn an agent's words into a person's.
+        let written_by = match (of.written_by.as_str(), &of.executor) {
+            ("", Some(_)) => self.writer()?,
+            _ => of.written_by.clone(),
+        };
+        self.refuse_denied(of.executor.as_ref(), &written_by)?;
         let task = Task {
             seq: self.tx.next_task_seq()?,
             id: self.task_id(),
@@ -175,6 +184,7 @@ impl Act<'_, '_> {
             assignee: of.assignee,
             source: of.source,
             created_by: self.actor.name().to_owned(),
+            written_by,
             max_retries: of.max_retries,
             retry_max: of.retry_max,
             dispatch: of.dispatch,
@@ -251,11 +261,22 @@ impl Act<'_, '_> {
             }
             other => other,
         };
+        // Whoever changes what is carried out has written it; an agent's goal reads title and description too.
+        let is_goal = matches!(task.executor.as_ref().map(|e| &e.work), Some(Work::Agent { .. }));
+        let writer = self.writer()?;
+        let rewrites = executor.is_some()
+            || (is_goal && !writer.is_empty() && (title.is_some() || description.is_some()));
+        let written_by = rewrites.then_some(writer);
+        if let Some(written_by) = &written_by {
+            let new = executor.as_ref().unwrap_or(&task.executor);
+            self.refuse_denied(new.as_ref(), written_by)?;
+        }
         let timeout = match edit.timeout_seconds {
             Some(Some(seconds)) => Some(Some(positive_seconds(seconds)?)),
             other => other,
         };
         ledger.edit(EventKind::Edited, Map::new(), self.now, |t| {
+            set(&mut t.written_by, written_by);
             set(&mut t.title, title);
             set(&mut t.description, description);
             set(&mut t.priority, priority);
@@ -274,6 +295,7 @@ impl Act<'_, '_> {
             }
             t.max_retries = t.max_retries.max(t.retry_max);
         });
+        self.ask_anew(&task, &mut ledger)?;
         self.save(ledger)
     }
 
@@ -296,7 +318,7 @@ impl Act<'_, '_> {
 
     /// Makes a task wait for `on`, checked for cycles over the whole graph.
     fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
-        let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
+        let closes = graph::path_to(on.seq, seq, |n| self.needs_and_awaits(n))?;
         if let Some(path) = closes {
             let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
             return Err(Refusal::state(

@@ -25,7 +25,8 @@ impl Act<'_, '_> {
     ) -> Result<Outcome, Failure> {
         self.check(&definition)?;
         let board = text::board(definition.board_or(board.as_deref().unwrap_or("")))?;
-        let id = self.make_workflow(&definition, &board, cwd.as_deref(), None, &HashMap::new())?;
+        let writer = self.writer()?;
+        let id = self.make_workflow(&definition, &board, cwd.as_deref(), None, &HashMap::new(), &writer)?;
         match start {
             true => self.start_workflow(id.as_str()),
             false => Ok(Outcome::Workflow(Box::new(self.workflow(&id)?.clone()))),
@@ -50,6 +51,7 @@ impl Act<'_, '_> {
         cwd: Option<&str>,
         rerun_of: Option<WorkflowId>,
         kept: &HashMap<String, Task>,
+        writer: &str,
     ) -> Result<WorkflowId, Failure> {
         self.tx.ensure_board(board, self.now)?;
         let workflow = Workflow {
@@ -77,7 +79,10 @@ impl Act<'_, '_> {
             definition.steps.iter().zip(first..).map(|(step, seq)| (step.id.as_str(), seq)).collect();
         for (step, seq) in definition.steps.iter().zip(first..) {
             let open = step.depends_on.iter().filter(|on| !kept.contains_key(*on)).count();
-            let task = self.step_task(&id, step, board, cwd, seq, u32::try_from(open).unwrap_or(u32::MAX));
+            let mut task =
+                self.step_task(&id, step, board, cwd, seq, u32::try_from(open).unwrap_or(u32::MAX));
+            task.written_by = writer.to_owned();
+            self.refuse_denied(task.executor.as_ref(), writer)?;
             let mut ledger = Ledger::create(task, self.now);
             if let Some(done) = kept.get(&step.id) {
                 self.take_over(&mut ledger, done)?;
@@ -357,6 +362,11 @@ impl Act<'_, '_> {
         let definition = self.tx.definition(&old.id)?;
         self.check(&definition)?;
         let steps = self.tx.steps(&old.id)?;
+        // Running it again does not turn an agent's words into a person's.
+        let writer = match steps.iter().find(|s| !s.written_by.is_empty()) {
+            Some(step) => step.written_by.clone(),
+            None => self.writer()?,
+        };
         let cwd = steps.iter().find_map(|s| s.executor.as_ref().and_then(|e| e.cwd.clone()));
         let kept: HashMap<String, Task> = match from_failed {
             true => steps
@@ -373,7 +383,8 @@ impl Act<'_, '_> {
             )
             .into());
         }
-        let id = self.make_workflow(&definition, &old.board_id, cwd.as_deref(), Some(old.id), &kept)?;
+        let id =
+            self.make_workflow(&definition, &old.board_id, cwd.as_deref(), Some(old.id), &kept, &writer)?;
         self.start_workflow(id.as_str())
     }
 }

@@ -4,12 +4,14 @@ use rusqlite::{Row, params};
 use std::collections::HashMap;
 
 use super::error::Failure;
-use super::rows::{self, question_columns, word};
+use super::rows::{self, approval_columns, question_columns, wait_columns, word};
 use super::writer::View;
 use crate::domain::board::{Predecessor, RunBrief, WorkflowBrief};
 use crate::domain::executor::Work;
 use crate::domain::text::shortened;
-use crate::domain::{Card, Dispatch, Executor, Intent, RunId, Task, TaskId, TaskStatus, WorkflowId};
+use crate::domain::{
+    Approval, Card, Dispatch, Executor, Intent, Question, RunId, Task, TaskId, TaskStatus, Wait, WorkflowId,
+};
 
 /// How much of a long text a card carries, in characters.
 const CARD_TEXT: usize = 400;
@@ -102,6 +104,8 @@ impl View<'_> {
             archived: task.archived_at_ms.is_some(),
             predecessors: Vec::new(),
             question: None,
+            approval: None,
+            waiting: None,
             run: None,
         };
         facts.read_of(task.seq)?;
@@ -156,6 +160,8 @@ fn card(row: &Row<'_>) -> rusqlite::Result<(Card, Option<WorkflowId>, bool)> {
         archived: row.get(26)?,
         predecessors: Vec::new(),
         question: None,
+        approval: None,
+        waiting: None,
         run: None,
     };
     let workflow = row.get::<_, Option<String>>(15)?.map(WorkflowId);
@@ -166,7 +172,9 @@ fn card(row: &Row<'_>) -> rusqlite::Result<(Card, Option<WorkflowId>, bool)> {
 struct Facts<'v, 'c> {
     view: &'v View<'c>,
     runs: HashMap<i64, RunBrief>,
-    questions: HashMap<i64, crate::domain::Question>,
+    questions: HashMap<i64, Question>,
+    approvals: HashMap<i64, Approval>,
+    waits: HashMap<i64, Wait>,
     workflows: HashMap<WorkflowId, Option<WorkflowBrief>>,
 }
 
@@ -183,8 +191,14 @@ const RUN_OF_TASK: &str =
 
 impl<'v, 'c> Facts<'v, 'c> {
     fn new(view: &'v View<'c>, board: Option<&str>) -> Result<Self, Failure> {
-        let mut facts =
-            Facts { view, runs: HashMap::new(), questions: HashMap::new(), workflows: HashMap::new() };
+        let mut facts = Facts {
+            view,
+            runs: HashMap::new(),
+            questions: HashMap::new(),
+            approvals: HashMap::new(),
+            waits: HashMap::new(),
+            workflows: HashMap::new(),
+        };
         if let Some(board) = board {
             facts.read_runs(RUNS_OF_BOARD, [board])?;
             let sql = concat!(
@@ -192,11 +206,32 @@ impl<'v, 'c> Facts<'v, 'c> {
                 question_columns!(),
                 ", waits.task_seq
                  FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
-                 WHERE kind = 'question' AND state = 'open' AND tasks.board_id = ?1"
+                 WHERE kind = 'question' AND state = 'open' AND task_seq IS NOT NULL AND tasks.board_id = ?1"
             );
             let mut statement = view.connection.prepare_cached(sql)?;
-            let found = statement.query_map([board], |row| Ok((row.get(11)?, rows::question(row)?)))?;
+            let found = statement.query_map([board], |row| Ok((row.get(12)?, rows::question(row)?)))?;
             facts.questions = found.collect::<Result<_, _>>()?;
+            let sql = concat!(
+                "SELECT ",
+                approval_columns!(),
+                ", waits.task_seq
+                 FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
+                 WHERE kind = 'approval' AND state = 'open' AND task_seq IS NOT NULL AND tasks.board_id = ?1"
+            );
+            let mut statement = view.connection.prepare_cached(sql)?;
+            let found = statement.query_map([board], |row| Ok((row.get(11)?, rows::approval(row)?)))?;
+            facts.approvals = found.collect::<Result<_, _>>()?;
+            let sql = concat!(
+                "SELECT ",
+                wait_columns!(),
+                ", waits.task_seq
+                 FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
+                 WHERE kind NOT IN ('question','approval') AND state = 'open' AND task_seq IS NOT NULL
+                   AND tasks.board_id = ?1"
+            );
+            let mut statement = view.connection.prepare_cached(sql)?;
+            let found = statement.query_map([board], |row| Ok((row.get(14)?, rows::wait(row)?)))?;
+            facts.waits = found.collect::<Result<_, _>>()?;
         }
         Ok(facts)
     }
@@ -205,6 +240,12 @@ impl<'v, 'c> Facts<'v, 'c> {
         self.read_runs(RUN_OF_TASK, [seq])?;
         if let Some(question) = self.view.open_question(seq)? {
             self.questions.insert(seq, question);
+        }
+        if let Some(approval) = self.view.open_approval(seq)? {
+            self.approvals.insert(seq, approval);
+        }
+        if let Some(wait) = self.view.open_wait(seq)?.filter(|wait| !wait.kind.needs_person()) {
+            self.waits.insert(seq, wait);
         }
         Ok(())
     }
@@ -236,6 +277,8 @@ impl<'v, 'c> Facts<'v, 'c> {
     ) -> Result<Card, Failure> {
         card.run = self.runs.remove(&card.seq);
         card.question = self.questions.remove(&card.seq);
+        card.approval = self.approvals.remove(&card.seq);
+        card.waiting = self.waits.remove(&card.seq);
         if waits {
             card.predecessors = self.open_predecessors(card.seq)?;
         }

@@ -2,6 +2,7 @@
 //! connections for whoever looks, and a bell that tells other processes. What a row means is decided in
 //! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`] and [`pen`], then [`tasks`].
 
+mod approvals;
 mod bell;
 mod boards;
 mod cards;
@@ -18,6 +19,7 @@ mod queue;
 mod rows;
 mod runs;
 mod tasks;
+mod triggers;
 mod turnstile;
 mod waits;
 mod workflows;

@@ -8,7 +8,9 @@ use super::error::Failure;
 use super::rows;
 use super::writer::{Tx, View};
 use crate::domain::time::Millis;
-use crate::domain::{Event, Question, Refusal, Run, Task, Workflow, WorkflowDefinition, WorkflowId};
+use crate::domain::{
+    Approval, Event, Question, Refusal, Run, Task, Workflow, WorkflowDefinition, WorkflowId,
+};
 
 /// One thing that goes as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct TaskRemains {
     pub runs: Vec<Run>,
     /// Its questions.
     pub questions: Vec<Question>,
+    /// What was asked to be allowed.
+    pub approvals: Vec<Approval>,
     /// Its events.
     pub events: Vec<Event>,
     /// The numbers of what it needed.
@@ -241,6 +245,7 @@ impl View<'_> {
         Ok(TaskRemains {
             runs: self.runs_of(task.seq)?,
             questions: self.questions_of(task.seq)?,
+            approvals: self.approvals_of(task.seq)?,
             events: self.events(0, Some(&task.id), usize::MAX)?,
             needs: self.needs(task.seq)?,
             needed_by: self.needed_by(task.seq)?,
@@ -266,6 +271,7 @@ impl Tx<'_> {
         let delete = |sql: &str| self.connection.prepare_cached(sql)?.execute([seq]);
         delete("DELETE FROM dependencies WHERE task_seq = ?1")?;
         delete("DELETE FROM dependencies WHERE on_seq = ?1")?;
+        delete("DELETE FROM deliveries WHERE wait_id IN (SELECT id FROM waits WHERE task_seq = ?1)")?;
         delete("DELETE FROM waits WHERE task_seq = ?1")?;
         delete("DELETE FROM artifacts WHERE task_seq = ?1")?;
         delete("DELETE FROM sessions WHERE task_seq = ?1")?;

@@ -128,13 +128,13 @@ impl View<'_> {
         Ok((over, next))
     }
 
-    /// Queued tasks with a deadline: the clocks that a starting dispatcher sets anew.
-    pub fn queued_with_deadline(&self) -> Result<Vec<Task>, Failure> {
+    /// Tasks with a deadline that are queued or wait for approval: the clocks that a starting dispatcher sets anew.
+    pub fn waiting_with_deadline(&self) -> Result<Vec<Task>, Failure> {
         let sql = concat!(
             "SELECT ",
             task_columns!(),
             " FROM tasks INDEXED BY tasks_deadline
-             WHERE deadline_ms IS NOT NULL AND status = 'queued'"
+             WHERE deadline_ms IS NOT NULL AND status IN ('queued','blocked')"
         );
         self.readable_tasks(sql, [])
     }

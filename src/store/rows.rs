@@ -3,12 +3,15 @@
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Error, Row, Rows};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
+use crate::domain::approval::Scope;
 use crate::domain::{
-    Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Run, RunId, RunOutcome, Task,
-    TaskId, TaskStatus, WaitState, Workflow, WorkflowId, WorkflowStatus,
+    Approval, ApprovalId, Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Risk,
+    Run, RunId, RunOutcome, Task, TaskId, TaskStatus, Timer, TimerId, Wait, WaitId, WaitKind, WaitState,
+    Waiter, Workflow, WorkflowId, WorkflowStatus,
 };
 
 /// A column whose text must be one of a closed set of words.
@@ -102,7 +105,7 @@ macro_rules! task_columns {
          tasks.current_run_id, tasks.timeout_seconds, tasks.deadline_ms, tasks.not_before_ms, \
          tasks.open_predecessors, tasks.held, tasks.run_next, tasks.since_ms, tasks.created_at_ms, \
          tasks.updated_at_ms, tasks.queued_at_ms, tasks.started_at_ms, tasks.finished_at_ms, tasks.archived_at_ms, \
-         tasks.time_left_ms"
+         tasks.time_left_ms, tasks.written_by"
     };
 }
 pub(super) use task_columns;
@@ -155,6 +158,7 @@ pub(super) fn task(row: &Row<'_>) -> rusqlite::Result<Task> {
         finished_at_ms: row.get(42)?,
         archived_at_ms: row.get(43)?,
         time_left_ms: row.get(44)?,
+        written_by: row.get(45)?,
     })
 }
 
@@ -200,7 +204,7 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
 macro_rules! question_columns {
     () => {
         "waits.id, waits.task_id, waits.run_id, waits.purpose, waits.body, waits.options, waits.asked_by, \
-         waits.state, waits.answer, waits.asked_at_ms, waits.closed_at_ms"
+         waits.state, waits.answer, waits.asked_at_ms, waits.closed_at_ms, waits.expires_at_ms"
     };
 }
 pub(super) use question_columns;
@@ -219,6 +223,98 @@ pub(super) fn question(row: &Row<'_>) -> rusqlite::Result<Question> {
         answer: row.get(8)?,
         asked_at_ms: row.get(9)?,
         closed_at_ms: row.get(10)?,
+        expires_at_ms: row.get(11)?,
+    })
+}
+
+/// The columns of an approval, in the order of [`approval`].
+macro_rules! approval_columns {
+    () => {
+        "waits.id, waits.task_id, waits.run_id, waits.subject, waits.body, waits.detail, waits.asked_by, waits.state, \
+         waits.answer, waits.asked_at_ms, waits.closed_at_ms"
+    };
+}
+pub(super) use approval_columns;
+
+/// What of an approval has no column of its own.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(super) struct ApprovalDetail {
+    pub tool: String,
+    pub risk: Risk,
+    pub scope: Scope,
+    pub decided_by: String,
+}
+
+/// An approval from a row that begins with [`approval_columns`].
+pub(super) fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
+    let detail: ApprovalDetail = json(row, 5)?;
+    Ok(Approval {
+        id: ApprovalId(row.get(0)?),
+        task_id: TaskId(row.get(1)?),
+        run_id: row.get::<_, Option<String>>(2)?.map(RunId),
+        tool: detail.tool,
+        risk: detail.risk,
+        call: json(row, 4)?,
+        hash: row.get(3)?,
+        asked_by: row.get(6)?,
+        state: word(row, 7, WaitState::parse)?,
+        scope: detail.scope,
+        decided_by: detail.decided_by,
+        reason: row.get(8)?,
+        asked_at_ms: row.get(9)?,
+        decided_at_ms: row.get(10)?,
+    })
+}
+
+/// The columns of a wait of any kind, in the order of [`wait`].
+macro_rules! wait_columns {
+    () => {
+        "waits.id, waits.kind, waits.task_id, waits.item_id, waits.run_id, waits.subject, waits.body, \
+         waits.asked_by, waits.asker_waits, waits.state, waits.answer, waits.asked_at_ms, waits.expires_at_ms, \
+         waits.closed_at_ms"
+    };
+}
+pub(super) use wait_columns;
+
+/// A wait from a row that begins with [`wait_columns`]. What a question was answered with is a text.
+pub(super) fn wait(row: &Row<'_>) -> rusqlite::Result<Wait> {
+    let kind = word(row, 1, WaitKind::parse)?;
+    let outcome: String = row.get(10)?;
+    Ok(Wait {
+        id: WaitId(row.get(0)?),
+        kind,
+        waiter: match row.get::<_, Option<String>>(3)? {
+            Some(item) => Waiter::Item(item),
+            None => Waiter::Task(TaskId(row.get(2)?)),
+        },
+        run_id: row.get::<_, Option<String>>(4)?.map(RunId),
+        subject: row.get(5)?,
+        reason: row.get(6)?,
+        asked_by: row.get(7)?,
+        asker_waits: row.get(8)?,
+        state: word(row, 9, WaitState::parse)?,
+        outcome: match (outcome.as_str(), kind.needs_person()) {
+            ("", _) => Value::Null,
+            (text, true) => Value::from(text),
+            (_, false) => json(row, 10)?,
+        },
+        asked_at_ms: row.get(11)?,
+        expires_at_ms: row.get(12)?,
+        closed_at_ms: row.get(13)?,
+    })
+}
+
+/// A timer from a row of its table, in the order of the table.
+pub(super) fn timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
+    Ok(Timer {
+        id: TimerId(row.get(0)?),
+        name: row.get(1)?,
+        due_at_ms: row.get(2)?,
+        state: word(row, 3, WaitState::parse)?,
+        created_by: row.get(4)?,
+        task_id: row.get::<_, Option<String>>(5)?.map(TaskId),
+        created_at_ms: row.get(6)?,
+        closed_at_ms: row.get(7)?,
     })
 }
 

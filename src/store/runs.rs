@@ -6,13 +6,13 @@ use super::error::Failure;
 use super::rows::{self, run_columns, to_json};
 use super::writer::{Tx, View};
 use crate::domain::time::Millis;
-use crate::domain::{Intent, QuestionId, Run, RunId, TaskId};
+use crate::domain::{Intent, Run, RunId, TaskId};
 
 /// An answer that waits for the next run of its task.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Which question.
-    pub id: QuestionId,
+    /// Which question or wait.
+    pub id: String,
     /// What was asked.
     pub question: String,
     /// What was answered.
@@ -111,6 +111,19 @@ impl View<'_> {
             )?
             .query_row([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
             .optional()?)
+    }
+
+    /// Whether the dispatcher that is at work starts nothing, since the database is damaged.
+    pub fn dispatcher_is_halted(&self) -> Result<bool, Failure> {
+        let last = self
+            .connection
+            .prepare_cached(
+                "SELECT draining FROM dispatchers WHERE ended_at_ms IS NULL
+                 ORDER BY started_at_ms DESC, id LIMIT 1",
+            )?
+            .query_row([], |row| row.get::<_, i64>(0))
+            .optional()?;
+        Ok(last == Some(2))
     }
 
     /// Whether this dispatcher is the last one that began; `None` where its beginning was not written.
@@ -244,6 +257,12 @@ impl Tx<'_> {
         self.connection
             .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = coalesce(?3, ended_at_ms), seen_at_ms = coalesce(?3, seen_at_ms) WHERE id = ?1")?
             .execute(params![id, draining, ended_at])?;
+        Ok(())
+    }
+
+    /// Records that a dispatcher starts nothing any more, since the database is damaged.
+    pub fn halt_dispatcher(&self, id: &str) -> Result<(), Failure> {
+        self.connection.prepare_cached("UPDATE dispatchers SET draining = 2 WHERE id = ?1")?.execute([id])?;
         Ok(())
     }
 

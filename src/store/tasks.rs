@@ -186,7 +186,14 @@ impl View<'_> {
     /// The numbers of the steps of a workflow that nobody has claimed, PENDING or QUEUED.
     pub fn unclaimed_steps(&self, workflow: &WorkflowId) -> Result<Vec<i64>, Failure> {
         self.numbers(
-            "SELECT seq FROM tasks WHERE workflow_id = ?1 AND status IN ('pending','queued') ORDER BY seq",
+            "SELECT seq FROM tasks WHERE workflow_id = ?1
+               AND (status IN ('pending','queued')
+                 OR (status = 'blocked'
+                   AND EXISTS (SELECT 1 FROM waits INDEXED BY waits_open
+                         WHERE task_seq = tasks.seq AND state = 'open' AND kind = 'approval')
+                   AND NOT EXISTS (SELECT 1 FROM runs INDEXED BY runs_active
+                         WHERE task_seq = tasks.seq AND ended_at_ms IS NULL)))
+             ORDER BY seq",
             [workflow.as_str()],
         )
     }
@@ -229,13 +236,13 @@ const COLUMNS: &str = "
     labels, assignee, source, created_by, session_id, blocked_reason, review_summary, result, error, retry_count,
     max_retries, retry_max, dispatch, executor, lane, review_required, worktree, worktree_state, metadata, version,
     epoch, current_run_id, timeout_seconds, deadline_ms, time_left_ms, not_before_ms, open_predecessors, held, run_next, since_ms,
-    created_at_ms, updated_at_ms, queued_at_ms, started_at_ms, finished_at_ms, archived_at_ms)
+    created_at_ms, updated_at_ms, queued_at_ms, started_at_ms, finished_at_ms, archived_at_ms, written_by)
   VALUES (:seq, :id, :workflow_id, :step_id, :parent_task_id, :board_id, :title, :description, :status, :priority,
     :labels, :assignee, :source, :created_by, :session_id, :blocked_reason, :review_summary, :result, :error,
     :retry_count, :max_retries, :retry_max, :dispatch, :executor, :lane, :review_required, :worktree,
     :worktree_state, :metadata, :version, :epoch, :current_run_id, :timeout_seconds, :deadline_ms, :time_left_ms, :not_before_ms,
     :open_predecessors, :held, :run_next, :since_ms, :created_at_ms, :updated_at_ms, :queued_at_ms, :started_at_ms,
-    :finished_at_ms, :archived_at_ms)";
+    :finished_at_ms, :archived_at_ms, :written_by)";
 
 const UPDATE: &str = "
   UPDATE tasks SET parent_task_id = :parent_task_id, board_id = :board_id, title = :title,
@@ -244,7 +251,7 @@ const UPDATE: &str = "
     result = :result, error = :error, retry_count = :retry_count, max_retries = :max_retries,
     retry_max = :retry_max, dispatch = :dispatch, executor = :executor, lane = :lane,
     review_required = :review_required, worktree = :worktree, worktree_state = :worktree_state,
-    metadata = :metadata, version = :version, epoch = :epoch, current_run_id = :current_run_id,
+    metadata = :metadata, written_by = :written_by, version = :version, epoch = :epoch, current_run_id = :current_run_id,
     timeout_seconds = :timeout_seconds, deadline_ms = :deadline_ms, time_left_ms = :time_left_ms, not_before_ms = :not_before_ms,
     open_predecessors = :open_predecessors, held = :held, run_next = :run_next, since_ms = :since_ms,
     updated_at_ms = :updated_at_ms, queued_at_ms = :queued_at_ms, started_at_ms = :started_at_ms,
@@ -315,6 +322,7 @@ impl Tx<'_> {
             ":created_at_ms": task.created_at_ms, ":updated_at_ms": task.updated_at_ms,
             ":queued_at_ms": task.queued_at_ms, ":started_at_ms": task.started_at_ms,
             ":finished_at_ms": task.finished_at_ms, ":archived_at_ms": task.archived_at_ms,
+            ":written_by": task.written_by,
         })?;
         Ok(())
     }
@@ -374,7 +382,7 @@ impl Tx<'_> {
             ":held": task.held, ":run_next": task.run_next, ":since_ms": task.since_ms,
             ":updated_at_ms": task.updated_at_ms, ":queued_at_ms": task.queued_at_ms,
             ":started_at_ms": task.started_at_ms, ":finished_at_ms": task.finished_at_ms,
-            ":archived_at_ms": task.archived_at_ms,
+            ":archived_at_ms": task.archived_at_ms, ":written_by": task.written_by,
         })?)
     }
 }

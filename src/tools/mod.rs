@@ -11,11 +11,14 @@ pub mod folder;
 pub mod notify;
 pub mod own;
 pub mod params;
+pub mod permission;
 pub mod record;
 pub mod registry;
 pub mod shape;
 pub mod task;
+pub mod timer;
 pub mod todo;
+pub mod wait_for;
 pub mod web;
 pub mod workflow;
 
@@ -33,7 +36,19 @@ use params::Params;
 
 /// The names of the tools of the house; a registry may have others beside them ([`own`]).
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "todo", "notify", "web_fetch"]
+    &[
+        "exec",
+        "read_file",
+        "write_file",
+        "clarify",
+        "task",
+        "workflow",
+        "wait_for",
+        "timer",
+        "todo",
+        "notify",
+        "web_fetch",
+    ]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

@@ -1,6 +1,7 @@
 //! The registry: which tools there are, those of the house and those of one's own, and one way to call each.
 
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::context::ToolContext;
@@ -9,7 +10,7 @@ use super::own::OwnTool;
 use super::params::Params;
 use super::shape::{Kind, Risk, Shape};
 use super::web::address::Allowed;
-use super::{clarify, exec, files, names, notify, task, todo, web, workflow};
+use super::{clarify, exec, files, names, notify, permission, task, timer, todo, wait_for, web, workflow};
 use crate::domain::definition::{CheckParams, Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
@@ -23,6 +24,8 @@ const SHAPES: &[&Shape] = &[
     &clarify::CLARIFY,
     &task::TASK,
     &workflow::WORKFLOW,
+    &wait_for::WAIT_FOR,
+    &timer::TIMER,
     &todo::TODO,
     &notify::NOTIFY,
     &web::WEB_FETCH,
@@ -64,6 +67,14 @@ impl Tool<'_> {
         }
     }
 
+    /// The parameters of a call, checked.
+    fn read(&self, params: &Map<String, Value>) -> Result<Checked, ToolError> {
+        match self {
+            Tool::House(shape) => Params::read(shape, params).map(Checked::House),
+            Tool::Own(own) => own.check(params).map(|()| Checked::Own(params.clone())),
+        }
+    }
+
     /// The tool as a model is told of it.
     fn describe(&self) -> Value {
         let (description, schema) = match self {
@@ -77,6 +88,12 @@ impl Tool<'_> {
             "input_schema": schema,
         })
     }
+}
+
+/// The parameters of a call that may be carried out.
+enum Checked {
+    House(Params),
+    Own(Map<String, Value>),
 }
 
 /// One line in answer to one line.
@@ -102,6 +119,12 @@ fn faults_of_step(shape: &Shape, params: &Map<String, Value>) -> Vec<String> {
         }
     }
     let mut faults = Params::faults(shape, &known);
+    if shape.name == clarify::CLARIFY.name && known.contains_key("expires_in_seconds") {
+        faults.push(
+            "`expires_in_seconds` is for calls from inside a run; a step waits until it is answered"
+                .to_owned(),
+        );
+    }
     if shape.name == clarify::CLARIFY.name
         && let Ok(clarify) = Params::read(shape, params)
     {
@@ -153,6 +176,11 @@ impl Registry {
         read(Vocabulary { tools: &self.names(), agents: self.agents.as_deref(), check: self })
     }
 
+    /// How dangerous each tool is.
+    pub fn risks(&self) -> BTreeMap<String, Risk> {
+        self.tools().map(|tool| (tool.name().to_owned(), tool.risk())).collect()
+    }
+
     /// All tools with their schemas, as a model is told of them.
     pub fn describe(&self) -> Value {
         Value::Array(self.tools().map(|tool| tool.describe()).collect())
@@ -196,7 +224,9 @@ impl Registry {
         };
         let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
         let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        self.run(ctx, tool, &params)
+        let checked = tool.read(&params)?;
+        permission::obtain(ctx, tool.name(), tool.risk(), &params)?;
+        self.run(ctx, tool, checked)
     }
 
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
@@ -212,8 +242,19 @@ impl Registry {
                 let message = format!("a step's {name} is carried out by its executor, not by the registry");
                 Err(ToolError::invalid("not_a_plain_step", message))
             }
+            // Its run ends and is parked; the next one has the outcome.
+            "wait_for" => {
+                let mut params = params.clone();
+                params.insert("wait".to_owned(), Value::from(false));
+                let tool = Tool::House(&wait_for::WAIT_FOR);
+                let told = self.run(ctx, tool, tool.read(&params)?)?;
+                Ok(told["outcome"].to_string())
+            }
             "todo" => Err(ToolError::invalid("not_a_step", TODO_IS_NO_STEP)),
-            _ => Ok(as_text(name, self.run(ctx, self.find(name)?, params)?)),
+            _ => {
+                let tool = self.find(name)?;
+                Ok(as_text(name, self.run(ctx, tool, tool.read(params)?)?))
+            }
         }
     }
 
@@ -234,17 +275,15 @@ impl Registry {
         Answer { line: reply(&result, correlation.as_ref()).to_string(), exit_code }
     }
 
-    fn run(
-        &self,
-        ctx: &ToolContext,
-        tool: Tool<'_>,
-        params: &Map<String, Value>,
-    ) -> Result<Value, ToolError> {
-        let shape = match tool {
-            Tool::House(shape) => shape,
-            Tool::Own(own) => return own.check(params).and_then(|()| own.call(ctx, params)),
+    fn run(&self, ctx: &ToolContext, tool: Tool<'_>, checked: Checked) -> Result<Value, ToolError> {
+        let (shape, params) = match (tool, checked) {
+            (Tool::House(shape), Checked::House(params)) => (shape, params),
+            (Tool::Own(own), Checked::Own(params)) => return own.call(ctx, &params),
+            (tool, _) => {
+                let message = format!("the parameters of {} were read as those of another tool", tool.name());
+                return Err(ToolError::failed("wrong_parameters", message));
+            }
         };
-        let params = Params::read(shape, params)?;
         match shape.name {
             "exec" => exec::call(&ctx.cwd, &params),
             "read_file" => files::read(&ctx.folder()?, &params),
@@ -256,6 +295,8 @@ impl Registry {
                     _ => error,
                 }
             }),
+            "wait_for" => wait_for::call(ctx, &params),
+            "timer" => timer::call(ctx, &params),
             "todo" => todo::call(ctx, &params),
             "notify" => notify::call(ctx, &params),
             "web_fetch" => web::call(&self.web, &params),

@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value, json};
 
+pub use crate::domain::Risk;
+
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -52,28 +54,6 @@ pub struct Action {
     pub needs: &'static [&'static str],
     /// Fields that may be there.
     pub takes: &'static [&'static str],
-}
-
-/// How dangerous a tool is; the approval policy goes by it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Risk {
-    /// It looks only.
-    Read,
-    /// It changes the board or files.
-    Write,
-    /// It runs programs.
-    Exec,
-}
-
-impl Risk {
-    /// The word on every wire.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Risk::Read => "read",
-            Risk::Write => "write",
-            Risk::Exec => "exec",
-        }
-    }
 }
 
 /// A tool as its callers see it.

@@ -117,6 +117,14 @@ impl House {
         }
     }
 
+    /// Waits until something is true of what the program says.
+    pub fn wait_for(&self, what: &str, mut holds: impl FnMut() -> bool) {
+        let end = Instant::now() + LONG_ENOUGH;
+        while !holds() {
+            assert!(Instant::now() < end, "waited in vain until {what}");
+        }
+    }
+
     /// Starts a daemon on the database; it is stopped with the value.
     pub fn daemon(&self, args: &[&str]) -> Process {
         let mut daemon = self.start(&[&["--headless"], args].concat());
@@ -272,7 +280,7 @@ pub fn settled(text: &str) -> String {
 
 fn word(word: &str) -> String {
     let id = word.len() == 14
-        && ["t_", "w_", "r_", "q_"].contains(&&word[..2])
+        && ["t_", "w_", "r_", "q_", "a_", "h_", "c_"].contains(&&word[..2])
         && word[2..].bytes().all(|b| b.is_ascii_alphanumeric());
     let time = word.len() == 8
         && word.bytes().enumerate().all(|(at, b)| match at {

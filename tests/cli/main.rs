@@ -1,5 +1,6 @@
 //! The real binary, as a person and as a program meet it.
 
+mod approvals;
 mod cards;
 mod checks;
 mod daemon;

@@ -1,5 +1,8 @@
 //! Tools of one's own, from the configuration to a workflow's result.
 
+use rustix::process::{Pid, Signal, test_kill_process};
+use std::time::{Duration, Instant};
+
 use super::house::House;
 
 const CONFIGURATION: &str = r#"
@@ -55,6 +58,25 @@ fn a_step_is_checked_at_create_and_stopped_in_time() {
     assert_eq!(said.code, 10, "{said:?}");
     let error = said.json()["steps"][0]["error"].as_str().unwrap().to_owned();
     assert!(error.contains("the 1 s of one call were over"), "{error}");
+}
+
+#[test]
+fn whoever_interrupts_a_call_stops_its_program_too() {
+    let house = house();
+    house.configure("[tools.wait]\ncommand = [\"/bin/sh\", \"-c\", \"echo $$ > pid; exec sleep 300\"]\n");
+    let mut call = house.start(&["tool", r#"{"tool":"wait"}"#]);
+    let end = Instant::now() + Duration::from_secs(60);
+    let pid = loop {
+        let text = std::fs::read_to_string(house.path().join("pid")).unwrap_or_default();
+        if let Ok(pid) = text.trim().parse() {
+            break Pid::from_raw(pid).unwrap();
+        }
+        assert!(Instant::now() < end);
+    };
+    call.signal(Signal::INT);
+    assert!(call.rest().contains("was stopped with its caller"));
+    assert_eq!(call.wait(), Some(1));
+    assert!(test_kill_process(pid).is_err(), "the program lives on");
 }
 
 #[test]

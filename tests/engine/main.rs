@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
 
+mod approvals;
 mod boards;
 mod checks;
 mod clockwork;
@@ -15,4 +16,5 @@ mod questions;
 mod reconciler;
 mod recovery;
 mod store;
+mod waits;
 mod workflows;

@@ -1,9 +1,9 @@
 //! What people do: every verb, on any card, at any time.
 
 use super::world::World;
-use andon::domain::{Executor, IdRef, Program, StepDefinition, TaskStatus, Work, WorkflowDefinition};
+use andon::domain::{Actor, Executor, IdRef, Program, StepDefinition, TaskStatus, Work, WorkflowDefinition};
 use andon::engine::{
-    AnswerText, Command, Doomed, NewTask, Outcome, PurgeCursor, PurgeUnit, QuestionRef, TaskEdit,
+    AnswerText, ApprovalRef, Command, Doomed, NewTask, Outcome, PurgeCursor, PurgeUnit, QuestionRef, TaskEdit,
 };
 use serde_json::json;
 
@@ -14,7 +14,7 @@ impl World {
         }
         let Some(task) = self.any_task() else { return self.create() };
         let id = IdRef::Full(task.id.0.clone());
-        let command = match self.dice.below(24) {
+        let command = match self.dice.below(32) {
             0..=2 => return self.create(),
             3 => return self.create_workflow(),
             4 | 5 => Command::Start { task: id },
@@ -43,9 +43,47 @@ impl World {
                 let edit = TaskEdit { priority: Some(self.dice.below(10) as i64), ..TaskEdit::default() };
                 Command::Edit { task: id, edit: Box::new(edit), if_version: None }
             }
-            _ => Command::Copy { task: id },
+            23 => Command::Copy { task: id },
+            24 | 25 => return self.decide(),
+            28 | 29 => Command::Wake { key: self.key(), data: json!(1) },
+            30 => {
+                let due_at_ms = self.core.now() + self.dice.below(60_000) as i64;
+                if let Some(Outcome::Timer(timer)) =
+                    self.command(Command::CreateTimer { name: "t".into(), due_at_ms })
+                {
+                    self.timers.push(timer.id);
+                }
+                return;
+            }
+            31 => match self.dice.pick(&self.timers).cloned() {
+                Some(timer) => Command::CancelTimer { timer: timer.0 },
+                None => return,
+            },
+            26 => {
+                let line = format!("x{}", self.dice.below(3));
+                let work = Work::Command { command: Program::Shell(line) };
+                let edit = TaskEdit { executor: Some(Some(Executor::new(work))), ..TaskEdit::default() };
+                let edit = Command::Edit { task: id, edit: Box::new(edit), if_version: None };
+                let who = self.somebody();
+                self.command_as(edit, who);
+                return;
+            }
+            _ => Command::Deny { approval: ApprovalRef::OfTask(id), reason: "no".into() },
         };
         self.command(command);
+    }
+
+    /// A person, or an agent that puts work onto the board.
+    fn somebody(&self) -> Actor {
+        match self.dice.one_in(3) {
+            true => Actor::Guest { name: "agent".into() },
+            false => Actor::operator("sim"),
+        }
+    }
+
+    /// The key of an event that others wait for about now.
+    pub fn key(&self) -> String {
+        format!("k{}", self.core.now() / 5_000 + self.dice.below(2) as i64)
     }
 
     fn create(&mut self) {
@@ -65,7 +103,8 @@ impl World {
             after,
             ..NewTask::default()
         };
-        self.command(Command::Create(Box::new(new)));
+        let who = self.somebody();
+        self.command_as(Command::Create(Box::new(new)), who);
     }
 
     fn create_workflow(&mut self) {
@@ -89,7 +128,8 @@ impl World {
         let start = !self.dice.one_in(4);
         let command =
             Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start };
-        if let Some(Outcome::Workflow(made)) = self.command(command) {
+        let who = self.somebody();
+        if let Some(Outcome::Workflow(made)) = self.command_as(command, who) {
             self.workflows.push(made.id);
         }
     }
@@ -138,6 +178,22 @@ impl World {
             assert!(removed.tasks + removed.workflows >= gone.len(), "{removed:?}\n{}", self.story());
             let now = self.store.read(|view| view.last_event()).unwrap();
             assert_eq!(now, last + 1, "numbers of events are never used again\n{}", self.story());
+        }
+    }
+
+    /// A person decides about a call; the first decision counts.
+    pub fn decide(&mut self) {
+        let open = self.store.read(|view| view.open_approvals(None)).unwrap();
+        let Some((approval, ..)) = self.dice.pick(&open) else { return };
+        let which = ApprovalRef::Id(approval.id.clone());
+        let deny = Command::Deny { approval: which.clone(), reason: "no".into() };
+        let first = match self.dice.below(4) {
+            0 => deny.clone(),
+            n => Command::Allow { approval: which, for_task: n == 1 },
+        };
+        if self.command(first).is_some() && self.dice.one_in(2) {
+            let again = self.command(deny);
+            assert!(again.is_none(), "a second decision was taken\n{}", self.story());
         }
     }
 

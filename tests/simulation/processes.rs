@@ -2,8 +2,9 @@
 //! another order.
 
 use super::world::World;
-use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, RunOutcome, Task, Usage};
-use andon::engine::{Command, Ending, Report, RunSpec};
+use andon::domain::approval::{ApprovalPolicy, Call, Scope};
+use andon::domain::{Actor, IdRef, ProcessIdentity, Risk, RunId, RunOutcome, Task, Usage, WaitState};
+use andon::engine::{Command, Ending, Report, RunSpec, WaitOn};
 use serde_json::json;
 
 pub struct Process {
@@ -25,9 +26,27 @@ impl World {
         assert!(lease >= run.started_at_ms + 30_000, "a claim inherited a lease\n{}", self.story());
         assert!(spec.values.is_empty());
         let facts = json!({ "agent": "fake" }).as_object().unwrap().clone();
+        self.check_leave(&spec);
         self.tell(&holder, &run.id, spec.epoch, Report::Facts(facts));
         let process = Process { spec, holder, stopping: false, asked: false };
         self.processes.insert(run.id, process);
+    }
+
+    /// What an agent wrote is started as often as a person allowed it, and no more.
+    fn check_leave(&mut self, spec: &RunSpec) {
+        let task = self.store.read(|view| view.task_by_id(&spec.task)).unwrap().unwrap();
+        if task.written_by.is_empty() {
+            return;
+        }
+        let hash = Call::of_task(&task, &spec.values, &ApprovalPolicy::default()).unwrap().hash();
+        let approvals = self.store.read(|view| view.approvals_of(task.seq)).unwrap();
+        let of_call = || approvals.iter().filter(|a| a.hash == hash);
+        let always = of_call().any(|a| a.scope == Scope::Task && a.state == WaitState::Allowed);
+        let once = of_call().filter(|a| a.state == WaitState::Consumed).count();
+        let starts = self.starts.entry((task.id.clone(), hash)).or_insert(0);
+        *starts += 1;
+        let enough = always || *starts <= once;
+        assert!(enough, "#{} was started without leave\n{}", task.seq, self.story());
     }
 
     /// Hands a report to the dispatcher that holds the run, now and then twice; nobody hears it where that is dead.
@@ -51,13 +70,19 @@ impl World {
         let actor = Actor::Agent { run: run.clone(), task: process.spec.task.clone(), name: "fake".into() };
         let (stopping, asked) = (process.stopping, process.asked);
         let options = if self.dice.one_in(2) { vec!["a".into(), "b".into()] } else { Vec::new() };
-        let last = match self.dice.below(10) {
+        let last = match self.dice.below(18) {
             _ if stopping => Report::Ended(Ending::failure("killed by SIGTERM")),
             0 if !asked => {
                 self.processes.get_mut(&run).unwrap().asked = true;
                 let waits = self.dice.one_in(2);
-                let command =
-                    Command::Ask { task: IdRef::Seq(seq), question: "which?".into(), options, waits };
+                let expires_at_ms = self.dice.one_in(4).then(|| self.core.now() + 30_000);
+                let command = Command::Ask {
+                    task: IdRef::Seq(seq),
+                    question: "which?".into(),
+                    options,
+                    waits,
+                    expires_at_ms,
+                };
                 self.command_as(command, actor);
                 return;
             }
@@ -79,6 +104,30 @@ impl World {
             3 => {
                 let identity = ProcessIdentity { boot_id: "b".into(), pid: 4711, start_ticks: 1, pgid: 4711 };
                 return self.tell(&holder, &run, epoch, Report::Started(identity));
+            }
+            8..=11 => {
+                let params = json!({ "command": format!("x{}", self.dice.below(3)) });
+                let call = Call::of_tool("exec", Risk::Exec, params.as_object().unwrap(), "/");
+                let permit = Command::Permit { task: Some(IdRef::Seq(seq)), call: Box::new(call) };
+                self.command_as(permit, actor);
+                return;
+            }
+            12..=16 => {
+                let on = match self.dice.below(3) {
+                    0 => match self.any_task() {
+                        Some(task) => WaitOn::TaskResult(IdRef::Seq(task.seq)),
+                        None => return,
+                    },
+                    1 => WaitOn::Event(self.key()),
+                    _ => match self.dice.pick(&self.timers) {
+                        Some(timer) => WaitOn::Timer(timer.0.clone()),
+                        None => return,
+                    },
+                };
+                let expires_at_ms = self.dice.one_in(3).then(|| self.core.now() + 30_000);
+                let (task, reason, waits) = (IdRef::Seq(seq), "it needs that".into(), self.dice.one_in(2));
+                self.command_as(Command::WaitFor { task, on, reason, expires_at_ms, waits }, actor);
+                return;
             }
             4 => return self.tell(&holder, &run, epoch, Report::Used(Usage::default())),
             5 => Report::Ended(Ending::failure("exit 1: no")),

@@ -17,6 +17,7 @@ impl World {
             }
             self.end_processes();
             self.answer();
+            self.decide();
             for id in self.workflows.clone() {
                 let found = self.store.read(|view| view.workflow(&id)).unwrap().unwrap();
                 if found.paused && !found.status.is_closed() {
@@ -34,8 +35,13 @@ impl World {
                 match task.status {
                     TaskStatus::Review => drop(self.command(Command::Approve { task: id })),
                     TaskStatus::Blocked => {
-                        let asks = self.store.read(|view| view.open_question(task.seq)).unwrap().is_some();
-                        if !asks {
+                        let asks = self.store.read(|view| {
+                            Ok(view.open_question(task.seq)?.is_some()
+                                || view.open_approval(task.seq)?.is_some())
+                        });
+                        // What it waits for may come by itself, for a while.
+                        let waits = self.store.read(|view| view.open_wait(task.seq)).unwrap().is_some();
+                        if !asks.unwrap() && (!waits || self.dice.one_in(8)) {
                             self.command(Command::Unblock { task: id });
                         }
                     }

@@ -2,7 +2,6 @@
 //! with its default, and a test holds it to that. Start reading at [`Config`]; [`places`] says where files are.
 
 pub mod places;
-mod programs;
 mod reader;
 mod tree;
 
@@ -19,6 +18,7 @@ use thiserror::Error;
 
 use crate::agents;
 use crate::domain::Program;
+use crate::domain::approval::{ApprovalPolicy, Rule, Rules};
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
@@ -60,6 +60,8 @@ pub struct Config {
     pub boards: BTreeMap<String, OneBoard>,
     /// Where the tool `web_fetch` may go.
     pub web_fetch: WebFetch,
+    /// Which calls of agents a person allows first.
+    pub approvals: Approvals,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -186,6 +188,48 @@ pub struct WebFetch {
 
 fn allowed_words<S: Serializer>(allowed: &[Allowed], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(allowed.iter().map(Allowed::to_string))
+}
+
+/// `[approvals]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Approvals {
+    /// For calls that only look.
+    pub read: Rule,
+    /// For calls that change the board or files.
+    pub write: Rule,
+    /// For calls that run programs.
+    pub exec: Rule,
+    /// By tool, which counts before the risk.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Rule>,
+    /// For single agents; these count first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub agents: BTreeMap<String, Rules>,
+}
+
+impl Default for Approvals {
+    fn default() -> Self {
+        Self {
+            read: Rule::Allow,
+            write: Rule::Allow,
+            exec: Rule::Ask,
+            tools: BTreeMap::new(),
+            agents: BTreeMap::new(),
+        }
+    }
+}
+
+impl Approvals {
+    /// The policy that this asks for.
+    fn policy(&self, risks: BTreeMap<String, Risk>) -> ApprovalPolicy {
+        let all = Rules {
+            tools: self.tools.clone(),
+            read: Some(self.read),
+            write: Some(self.write),
+            exec: Some(self.exec),
+        };
+        ApprovalPolicy { all, agents: self.agents.clone(), risks }
+    }
 }
 
 /// The themes that `[board] theme` may name, besides a file.
@@ -357,6 +401,7 @@ impl Config {
                     let boards = self.boards.iter();
                     boards.filter_map(|(name, board)| Some((name.clone(), board.check.clone()?))).collect()
                 },
+                approvals: self.approvals.policy(self.registry().risks()),
             },
             durability: self.store.durability,
         }

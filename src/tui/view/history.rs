@@ -66,6 +66,16 @@ pub fn sentence(event: &Event) -> (String, String) {
         EventKind::Asked => format!("{who} asked"),
         EventKind::Answered => format!("{who} answered"),
         EventKind::QuestionClosed => "the question was withdrawn".to_owned(),
+        EventKind::ApprovalAsked => "it waits for approval".to_owned(),
+        EventKind::Allowed => format!("{who} allowed the call"),
+        EventKind::Denied => format!("{who} denied the call"),
+        EventKind::AllowanceUsed => "it made the call that was allowed".to_owned(),
+        EventKind::ApprovalClosed => "its approval is no longer asked for".to_owned(),
+        EventKind::WaitBegun => "it waits for something".to_owned(),
+        EventKind::Triggered => "what it waited for has happened".to_owned(),
+        EventKind::WaitClosed => "it no longer waits".to_owned(),
+        EventKind::Woken => "an event arrived from outside".to_owned(),
+        EventKind::TimerChanged => "a timer changed".to_owned(),
         EventKind::LateResult => "a result came too late and was not used".to_owned(),
         EventKind::Lost => "the worker that ran it died".to_owned(),
         EventKind::DependencyAdded => format!("{who} made it wait for another card"),
@@ -110,8 +120,10 @@ fn changed(event: &Event) -> String {
 
 /// The text that goes with an event, from what it says or from what it wrote.
 fn detail(event: &Event) -> String {
-    const SAID: [&str; 10] =
-        ["question", "answer", "text", "reason", "feedback", "error", "note", "result", "title", "cause"];
+    const SAID: [&str; 11] = [
+        "call", "question", "answer", "text", "reason", "feedback", "error", "note", "result", "title",
+        "cause",
+    ];
     const WRITTEN: [&str; 4] = ["error", "blocked_reason", "result", "review_summary"];
     let of = |fields: &serde_json::Map<String, Value>, names: &[&str]| {
         names.iter().find_map(|name| match fields.get(*name) {

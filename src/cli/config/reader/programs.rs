@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::{Reader, Section, at, hint, quoted};
-use super::tree::Place;
-use super::{Config, Hook, OneBoard, RISKS, Tool};
+use super::super::tree::Place;
+use super::super::{Config, Hook, OneBoard, RISKS, Tool};
+use super::{Reader, Section, at, hint, quoted};
 use crate::agents::hooks;
+use crate::domain::approval::AGENT_TOOL;
 use crate::domain::definition::{Node, NodeValue};
 use crate::domain::text;
 use crate::domain::{EventKind, Program};
@@ -23,7 +24,7 @@ impl Reader {
                 self.fault(*name_at, "tools", message);
                 continue;
             }
-            if tools::names().contains(&name.as_str()) {
+            if tools::names().contains(&name.as_str()) || name == AGENT_TOOL {
                 let message = format!("`{name}` is a tool of the house; give yours another name");
                 self.fault(*name_at, "tools", message);
                 continue;

@@ -4,11 +4,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::id::{QuestionId, RunId, TaskId};
-use super::refusal::Refusal;
-use super::status::wire_enum;
-use super::text::{ANSWER_LIMIT, limited};
-use super::time::Millis;
+use super::WaitState;
+use crate::domain::id::{QuestionId, RunId, TaskId};
+use crate::domain::refusal::Refusal;
+use crate::domain::status::wire_enum;
+use crate::domain::text::{ANSWER_LIMIT, limited};
+use crate::domain::time::Millis;
 
 /// What a question is for; decides what its answer does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -23,30 +24,6 @@ pub enum QuestionPurpose {
 }
 
 wire_enum!(QuestionPurpose { Clarify = "clarify", Lost = "lost", Orphan = "orphan" });
-
-/// The life of a question.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum WaitState {
-    /// Waits for a person.
-    #[default]
-    Open,
-    /// Answered; the answer waits to be read by the task.
-    Answered,
-    /// Answered, and the answer was handed over.
-    Consumed,
-    /// Replaced by another question, or no longer needed.
-    Superseded,
-    /// Its task was cancelled.
-    Cancelled,
-}
-
-wire_enum!(WaitState {
-    Open = "open",
-    Answered = "answered",
-    Consumed = "consumed",
-    Superseded = "superseded",
-    Cancelled = "cancelled",
-});
 
 /// The choices of the question after a lost worker, in order.
 pub const LOST_OPTIONS: [&str; 3] = ["run again", "mark as failed", "mark as done"];
@@ -74,6 +51,8 @@ pub struct Question {
     pub answer: String,
     /// When it was asked.
     pub asked_at_ms: Millis,
+    /// When its asker gives it up; `None` = never, as long as nobody says otherwise.
+    pub expires_at_ms: Option<Millis>,
     /// When it was answered or closed.
     pub closed_at_ms: Option<Millis>,
 }
@@ -112,7 +91,11 @@ impl Question {
         let id = &self.id;
         match self.state {
             WaitState::Open => {}
-            WaitState::Answered | WaitState::Consumed => {
+            WaitState::Answered
+            | WaitState::Consumed
+            | WaitState::Allowed
+            | WaitState::Denied
+            | WaitState::Triggered => {
                 return Err(Refusal::state(
                     "question_answered",
                     format!(
@@ -131,6 +114,14 @@ impl Question {
                     "question_cancelled",
                     format!(
                         "question {id} was withdrawn with its task, so nothing waits for an answer; `andon questions` lists what is asked still"
+                    ),
+                ));
+            }
+            WaitState::Expired => {
+                return Err(Refusal::state(
+                    "question_expired",
+                    format!(
+                        "question {id} was open for as long as its asker wanted, and its task went on without an answer"
                     ),
                 ));
             }
@@ -196,15 +187,11 @@ mod tests {
             .iter()
             .map(|state| Question { state: *state, ..open() }.accept("x").err().map(|r| r.code))
             .collect();
+        assert_eq!(codes[0], None);
+        assert_eq!(codes[1..6], [Some("question_answered"); 5]);
         assert_eq!(
-            codes,
-            [
-                None,
-                Some("question_answered"),
-                Some("question_answered"),
-                Some("question_superseded"),
-                Some("question_cancelled")
-            ]
+            codes[6..],
+            [Some("question_superseded"), Some("question_cancelled"), Some("question_expired")]
         );
     }
 
