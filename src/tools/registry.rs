@@ -67,11 +67,11 @@ impl Tool<'_> {
         }
     }
 
-    /// The parameters of a call, checked.
-    fn read(&self, params: &Map<String, Value>) -> Result<Checked, ToolError> {
+    /// Refuses parameters that it can't take.
+    fn check(&self, params: &Map<String, Value>) -> Result<(), ToolError> {
         match self {
-            Tool::House(shape) => Params::read(shape, params).map(Checked::House),
-            Tool::Own(own) => own.check(params).map(|()| Checked::Own(params.clone())),
+            Tool::House(shape) => Params::read(shape, params).map(|_| ()),
+            Tool::Own(own) => own.check(params),
         }
     }
 
@@ -88,12 +88,6 @@ impl Tool<'_> {
             "input_schema": schema,
         })
     }
-}
-
-/// The parameters of a call that may be carried out.
-enum Checked {
-    House(Params),
-    Own(Map<String, Value>),
 }
 
 /// One line in answer to one line.
@@ -171,14 +165,14 @@ impl Registry {
         names().iter().copied().chain(self.own.iter().map(|own| own.name.as_str())).collect()
     }
 
-    /// Hands over what definitions of workflows may name.
-    pub fn with_vocabulary<T>(&self, read: impl FnOnce(Vocabulary<'_>) -> T) -> T {
-        read(Vocabulary { tools: &self.names(), agents: self.agents.as_deref(), check: self })
-    }
-
     /// How dangerous each tool is.
     pub fn risks(&self) -> BTreeMap<String, Risk> {
         self.tools().map(|tool| (tool.name().to_owned(), tool.risk())).collect()
+    }
+
+    /// Hands over what definitions of workflows may name.
+    pub fn with_vocabulary<T>(&self, read: impl FnOnce(Vocabulary<'_>) -> T) -> T {
+        read(Vocabulary { tools: &self.names(), agents: self.agents.as_deref(), check: self })
     }
 
     /// All tools with their schemas, as a model is told of them.
@@ -224,9 +218,9 @@ impl Registry {
         };
         let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
         let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        let checked = tool.read(&params)?;
+        tool.check(&params)?;
         permission::obtain(ctx, tool.name(), tool.risk(), &params)?;
-        self.run(ctx, tool, checked)
+        self.run(ctx, tool, &params)
     }
 
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
@@ -246,15 +240,11 @@ impl Registry {
             "wait_for" => {
                 let mut params = params.clone();
                 params.insert("wait".to_owned(), Value::from(false));
-                let tool = Tool::House(&wait_for::WAIT_FOR);
-                let told = self.run(ctx, tool, tool.read(&params)?)?;
+                let told = self.run(ctx, Tool::House(&wait_for::WAIT_FOR), &params)?;
                 Ok(told["outcome"].to_string())
             }
             "todo" => Err(ToolError::invalid("not_a_step", TODO_IS_NO_STEP)),
-            _ => {
-                let tool = self.find(name)?;
-                Ok(as_text(name, self.run(ctx, tool, tool.read(params)?)?))
-            }
+            _ => Ok(as_text(name, self.run(ctx, self.find(name)?, params)?)),
         }
     }
 
@@ -275,15 +265,17 @@ impl Registry {
         Answer { line: reply(&result, correlation.as_ref()).to_string(), exit_code }
     }
 
-    fn run(&self, ctx: &ToolContext, tool: Tool<'_>, checked: Checked) -> Result<Value, ToolError> {
-        let (shape, params) = match (tool, checked) {
-            (Tool::House(shape), Checked::House(params)) => (shape, params),
-            (Tool::Own(own), Checked::Own(params)) => return own.call(ctx, &params),
-            (tool, _) => {
-                let message = format!("the parameters of {} were read as those of another tool", tool.name());
-                return Err(ToolError::failed("wrong_parameters", message));
-            }
+    fn run(
+        &self,
+        ctx: &ToolContext,
+        tool: Tool<'_>,
+        params: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        let shape = match tool {
+            Tool::House(shape) => shape,
+            Tool::Own(own) => return own.check(params).and_then(|()| own.call(ctx, params)),
         };
+        let params = Params::read(shape, params)?;
         match shape.name {
             "exec" => exec::call(&ctx.cwd, &params),
             "read_file" => files::read(&ctx.folder()?, &params),

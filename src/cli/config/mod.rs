@@ -58,10 +58,10 @@ pub struct Config {
     /// What holds for the cards of single boards, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub boards: BTreeMap<String, OneBoard>,
-    /// Where the tool `web_fetch` may go.
-    pub web_fetch: WebFetch,
     /// Which calls of agents a person allows first.
     pub approvals: Approvals,
+    /// Where the tool `web_fetch` may go.
+    pub web_fetch: WebFetch,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
@@ -178,18 +178,6 @@ pub struct OneBoard {
     pub check: Option<Program>,
 }
 
-/// `[web_fetch]`
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct WebFetch {
-    /// Hosts and networks that it may fetch from though they are not public.
-    #[serde(serialize_with = "allowed_words")]
-    pub allow: Vec<Allowed>,
-}
-
-fn allowed_words<S: Serializer>(allowed: &[Allowed], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(allowed.iter().map(Allowed::to_string))
-}
-
 /// `[approvals]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Approvals {
@@ -221,15 +209,27 @@ impl Default for Approvals {
 
 impl Approvals {
     /// The policy that this asks for.
-    fn policy(&self, risks: BTreeMap<String, Risk>) -> ApprovalPolicy {
+    fn policy(&self, tools: &Registry) -> ApprovalPolicy {
         let all = Rules {
             tools: self.tools.clone(),
             read: Some(self.read),
             write: Some(self.write),
             exec: Some(self.exec),
         };
-        ApprovalPolicy { all, agents: self.agents.clone(), risks }
+        ApprovalPolicy { all, agents: self.agents.clone(), risks: tools.risks() }
     }
+}
+
+/// `[web_fetch]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WebFetch {
+    /// Hosts and networks that it may fetch from though they are not public.
+    #[serde(serialize_with = "allowed_words")]
+    pub allow: Vec<Allowed>,
+}
+
+fn allowed_words<S: Serializer>(allowed: &[Allowed], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(allowed.iter().map(Allowed::to_string))
 }
 
 /// The themes that `[board] theme` may name, besides a file.
@@ -401,7 +401,7 @@ impl Config {
                     let boards = self.boards.iter();
                     boards.filter_map(|(name, board)| Some((name.clone(), board.check.clone()?))).collect()
                 },
-                approvals: self.approvals.policy(self.registry().risks()),
+                approvals: self.approvals.policy(&self.registry()),
             },
             durability: self.store.durability,
         }
