@@ -160,7 +160,9 @@ impl OwnTool {
             .set(TOOL_VARIABLE, &self.name)
             .set_os("ANDON_DB", ctx.engine.path().as_os_str())
             .pass("ANDON_CONFIG");
-        if let Some(session) = &ctx.session {
+        // A run's session is that of its task, whatever the caller calls it.
+        let of_task = ctx.inside.as_ref().map(|inside| format!("task:{}", inside.task));
+        if let Some(session) = of_task.or_else(|| ctx.session.clone()) {
             environment.set("ANDON_SESSION", session);
         }
         if let Some(board) = &ctx.board {

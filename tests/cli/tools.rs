@@ -80,6 +80,37 @@ fn whoever_interrupts_a_call_stops_its_program_too() {
 }
 
 #[test]
+fn what_an_agent_does_with_a_tool_of_ones_own_goes_by_its_risk() {
+    let house = house();
+    house.configure(&format!(
+        "{CONFIGURATION}\n[tools.loud]\nrisk = \"exec\"\ncommand = [\"/bin/sh\", \"./shout.sh\"]\n\
+         [[hooks]]\non = [\"approval\"]\ncommand = [\"/bin/sh\", \"-c\", \"cat > asked.json\"]\n"
+    ));
+    let daemon = house.daemon(&[]);
+    let calls = "andon tool '{\"tool\":\"shout\",\"text\":\"free\"}' && andon tool '{\"tool\":\"loud\",\"text\":\"asked\"}'";
+    let id = house.done(&["add", "agent", "--start", "--", "sh", "-c", calls]);
+    house.until(&id, "blocked");
+    let asked = house.json(&["approvals"])["items"][0].clone();
+    assert_eq!((&asked["risk"], &asked["call"]["tool"]), (&"exec".into(), &"loud".into()), "{asked}");
+    house.done(&["allow", &id]);
+    house.until(&id, "success");
+    let result = house.json(&["show", &id])["result"].as_str().unwrap().to_owned();
+    assert!(result.contains("FREE") && result.contains("ASKED"), "{result}");
+    // A step that an agent wrote is asked about before it starts.
+    let steps = r#"[{\"id\":\"a\",\"tool_name\":\"loud\",\"tool_params\":{\"text\":\"step\"}}]"#;
+    let call = format!(
+        "andon tool \"{{\\\"tool\\\":\\\"workflow\\\",\\\"action\\\":\\\"create\\\",\\\"name\\\":\\\"w\\\",\\\"start\\\":true,\\\"steps\\\":{steps}}}\""
+    );
+    house.done(&["add", "plans", "--wait", "--", "sh", "-c", &call]);
+    house.until("3", "blocked");
+    house.done(&["allow", "3"]);
+    house.until("3", "success");
+    daemon.terminate();
+    let told = std::fs::read_to_string(house.path().join("asked.json")).unwrap();
+    assert!(told.contains("\"on\":\"approval\""), "{told}");
+}
+
+#[test]
 fn a_name_that_is_taken_is_a_fault_of_the_configuration() {
     let house = house();
     house.configure("[tools.task]\ncommand = [\"x\"]\n");
