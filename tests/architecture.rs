@@ -16,13 +16,14 @@ fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["domain", "engine", "process"]),
         ("agents", &["domain", "engine", "tools", "process"]),
         ("tui", &["domain", "engine"]),
-        ("cli", &["domain", "engine", "tools", "agents", "tui"]),
+        ("api", &["domain", "engine", "tools"]),
+        ("cli", &["domain", "engine", "tools", "agents", "tui", "api"]),
     ])
 }
 
-/// The one part of a room that another may see beside those: the board reads log files, and that touches no
-/// process.
-const PARTS: [(&str, &str); 1] = [("tui", "crate::process::log::")];
+/// The one part of a room that another may see beside those: the board and HTTP read log files, and that
+/// touches no process.
+const PARTS: [(&str, &str); 2] = [("tui", "crate::process::log::"), ("api", "crate::process::log::")];
 
 /// Words of crates that a room must not know.
 fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -38,6 +39,7 @@ fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["rusqlite", "ratatui", "crossterm"]),
         ("agents", &["rusqlite", "ratatui", "crossterm", "crate::store"]),
         ("tui", &["rusqlite", "crate::store"]),
+        ("api", &["rusqlite", "crate::store", "ratatui", "crossterm", "std::process", "tokio::process"]),
         ("cli", &["rusqlite", "crate::store"]),
     ])
 }
@@ -168,6 +170,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
     BTreeMap::from([
         ("agents/papers.rs", (1, "a paper beside a run's log")),
         ("agents/scripted.rs", (2, "what a script of the demo and of tests names")),
+        ("api/token.rs", (2, "the tokens, beside the database under names of their own")),
         ("cli/board.rs", (1, "the keymap")),
         ("cli/config/mod.rs", (1, "the configuration, before the database is opened")),
         ("cli/definition_file.rs", (1, "the workflow's file, before the database is opened")),

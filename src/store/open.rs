@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0002_purge.sql"),
     include_str!("../../assets/migrations/0003_definitions.sql"),
     include_str!("../../assets/migrations/0004_waits.sql"),
+    include_str!("../../assets/migrations/0005_http.sql"),
 ];
 
 /// The newest schema that this program knows.

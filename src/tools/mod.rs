@@ -20,7 +20,9 @@ pub mod timer;
 pub mod todo;
 pub mod wait_for;
 pub mod web;
+pub mod wire;
 pub mod workflow;
+pub mod workflow_file;
 
 use serde_json::{Map, Value};
 use std::path::Path;

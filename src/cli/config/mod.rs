@@ -138,6 +138,8 @@ pub struct Http {
     pub address: SocketAddr,
     /// What the paths begin with.
     pub prefix: String,
+    /// Further names under which this machine is reached.
+    pub hosts: Vec<String>,
 }
 
 impl Default for Http {
@@ -146,6 +148,7 @@ impl Default for Http {
             enabled: false,
             address: SocketAddr::from(([127, 0, 0, 1], 7420)),
             prefix: "/api/v1".to_owned(),
+            hosts: Vec::new(),
         }
     }
 }

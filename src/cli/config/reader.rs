@@ -116,7 +116,9 @@ impl Reader {
     }
 
     fn http(&mut self, root: &Section<'_>, config: &mut Config) {
-        let Some(section) = self.inner(root, "http", &["enabled", "address", "prefix"]) else { return };
+        let Some(section) = self.inner(root, "http", &["enabled", "address", "prefix", "hosts"]) else {
+            return;
+        };
         let http = &mut config.http;
         self.flag(&section, "enabled", &mut http.enabled);
         let mut address = http.address.to_string();
@@ -129,6 +131,9 @@ impl Reader {
             }
         }
         self.text(&section, "prefix", &mut http.prefix);
+        if let Some(node) = section.fields.get("hosts") {
+            http.hosts = self.list_of_texts(node, section.path("hosts"), "a list of names");
+        }
         let plain = |c: char| c.is_ascii_alphanumeric() || "-_.~/".contains(c);
         if !http.prefix.starts_with('/') || http.prefix.ends_with('/') || !http.prefix.chars().all(plain) {
             let message = format!("{} is no path such as /api/v1", quoted(&http.prefix));
