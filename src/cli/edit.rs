@@ -6,9 +6,9 @@ use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
 use super::several::Several;
 use super::work::WorkArgs;
-use super::{record, status, when, work};
+use super::{record, status, when};
 use crate::domain::time::Millis;
-use crate::domain::{Executor, IdRef, Task, Work};
+use crate::domain::{Executor, IdRef, Program, Task, Work};
 use crate::engine::{Command, Engine, TaskEdit};
 
 /// Options of `edit`.
@@ -90,7 +90,10 @@ pub struct EditArgs {
 /// Changes each card.
 pub fn run(context: &mut Context, args: EditArgs) -> Result<Exit, CliError> {
     let engine = context.engine()?;
-    if !args.touches_labels_one_by_one() && !args.changes_work() && args.edit(None)? == TaskEdit::default() {
+    if !args.touches_labels_one_by_one()
+        && args.work.agent.is_none()
+        && args.edit(None)? == TaskEdit::default()
+    {
         return Err(CliError::Usage("nothing to change; `andon edit --help` lists what can be".to_owned()));
     }
     let mut several = Several::new(args.ids.len());
@@ -111,14 +114,9 @@ impl EditArgs {
         !self.add_label.is_empty() || !self.remove_label.is_empty()
     }
 
-    /// Whether it changes what runs, of which the rest stays as it is.
-    fn changes_work(&self) -> bool {
-        self.check.is_some() || self.no_check || self.work.agent.is_some() || !self.work.command.is_empty()
-    }
-
     fn command(&self, engine: &Engine, task: IdRef) -> Result<Command, CliError> {
-        // Single labels, an agent's goal and a check depend on what is there; the version guards what was read.
-        let reads_first = self.touches_labels_one_by_one() || self.changes_work();
+        // Single labels and an agent's goal depend on what is there; the version guards what was read.
+        let reads_first = self.touches_labels_one_by_one() || self.work.agent.is_some();
         let before = reads_first.then(|| engine.task(&task)).transpose()?;
         let if_version = self.if_version.or(before.as_ref().map(|task| task.version));
         let edit = Box::new(self.edit(before.as_ref())?);
@@ -136,6 +134,10 @@ impl EditArgs {
             assignee: self.assignee.clone(),
             source: self.source.clone(),
             executor: self.executor(before)?,
+            check: match self.no_check {
+                true => Some(None),
+                false => self.check.clone().map(|line| Some(Program::Shell(line))),
+            },
             retry_max: self.retry_max,
             max_retries: self.max_retries,
             timeout_seconds: self.timeout.map(|seconds| (seconds > 0).then_some(seconds)),
@@ -176,14 +178,7 @@ impl EditArgs {
                 (_, None) => String::new(),
             }
         };
-        let old = before.and_then(|task| task.executor.clone());
-        let check = old.as_ref().and_then(|executor| executor.check.clone());
-        let new = self.work.executor(goal)?.map(|executor| Executor { check, ..executor });
-        match (self.check.as_deref(), self.no_check) {
-            (None, false) => Ok(new.map(Some)),
-            (None, true) => Ok(new.or(old).map(|executor| Some(Executor { check: None, ..executor }))),
-            (check, _) => Ok(Some(work::with_check(new.or(old), check)?)),
-        }
+        Ok(self.work.executor(goal)?.map(Some))
     }
 }
 

@@ -232,7 +232,8 @@ impl Act<'_, '_> {
         if let Some(board) = &board {
             self.tx.ensure_board(board, self.now)?;
         }
-        if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
+        let changes_work = edit.executor.is_some() || edit.check.is_some();
+        if changes_work && self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
                 format!(
@@ -253,7 +254,7 @@ impl Act<'_, '_> {
             )
             .into());
         }
-        let executor = match edit.executor {
+        let executor = match with_check(edit.executor, edit.check, task.executor.as_ref())? {
             Some(Some(executor)) => Some(Some(self.checked_executor(executor, task.executor.as_ref())?)),
             Some(None) => {
                 self.refuse_check(None, task.executor.as_ref())?;
@@ -468,5 +469,28 @@ fn nul_in_command() -> Refusal {
 fn set<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;
+    }
+}
+
+/// The executor that an edit asks for: a check stays with the work unless it is edited itself.
+fn with_check(
+    executor: Option<Option<Executor>>,
+    check: Option<Option<Program>>,
+    before: Option<&Executor>,
+) -> Result<Option<Option<Executor>>, Refusal> {
+    let old = || before.and_then(|executor| executor.check.clone());
+    match (executor, check) {
+        (Some(Some(executor)), check) => {
+            Ok(Some(Some(Executor { check: check.unwrap_or_else(old), ..executor })))
+        }
+        (None, Some(check)) => match before {
+            Some(before) => Ok(Some(Some(Executor { check, ..before.clone() }))),
+            None if check.is_none() => Ok(None),
+            None => Err(Refusal::invalid(
+                "check",
+                "a check follows work that is run; give the task something to run",
+            )),
+        },
+        (executor, _) => Ok(executor),
     }
 }

@@ -1,7 +1,7 @@
 //! What a check that passes, fails or can't be run means for a task.
 
 use super::fake::{House, Player, id, runnable};
-use andon::domain::{Actor, Executor, Program, Task, TaskStatus};
+use andon::domain::{Actor, Program, Task, TaskStatus};
 use andon::engine::{Checked, Command, Ending, NewTask, Report, RunSpec, TaskEdit};
 
 fn new(max_retries: u32) -> NewTask {
@@ -134,14 +134,22 @@ fn an_agent_sets_no_check_and_takes_none_away() {
     assert_eq!(refused.code, "not_allowed");
     let other = NewTask { start: false, ..new(3) };
     let other = house.task(Command::Create(Box::new(other)));
-    let executor = other.executor.clone().unwrap();
-    let edit = |executor: Option<Executor>| {
-        let edit = Box::new(TaskEdit { executor: Some(executor), ..TaskEdit::default() });
+    let edit = |edit: TaskEdit| {
+        let edit = Box::new(edit);
         house.run_as(Command::Edit { task: id(&other), edit, if_version: None }, &who)
     };
-    assert_eq!(edit(Some(Executor { check: None, ..executor.clone() })).unwrap_err().code, "not_allowed");
-    assert_eq!(edit(None).unwrap_err().code, "not_allowed");
-    assert!(edit(Some(Executor { cwd: Some("/".into()), ..executor })).is_ok());
+    for check in [None, Some(Program::Shell("true".into()))] {
+        let refused = edit(TaskEdit { check: Some(check), ..TaskEdit::default() }).unwrap_err();
+        assert_eq!(refused.code, "not_allowed");
+    }
+    let manual = TaskEdit { executor: Some(None), ..TaskEdit::default() };
+    assert_eq!(edit(manual).unwrap_err().code, "not_allowed");
+    // Other work keeps the check.
+    let work = runnable("x").executor.unwrap();
+    assert_eq!(work.check, None);
+    edit(TaskEdit { executor: Some(Some(work)), ..TaskEdit::default() }).unwrap();
+    let check = house.now(&other).executor.unwrap().check;
+    assert_eq!(check, Some(Program::Shell("make test".into())));
     player.say(&spec, Report::Ended(Ending::success("")));
     dispatcher.stop();
     dispatcher.join();

@@ -190,6 +190,7 @@ pub fn new_task(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -
 pub fn edit(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<TaskEdit, ToolError> {
     let goal = params.text_or_empty("title");
     Ok(TaskEdit {
+        check: None,
         title: params.text("title"),
         description: params.text("description"),
         board: params.text("board_id"),
