@@ -61,6 +61,7 @@ impl House {
             values: BTreeMap::new(),
             answer: None,
             feedback: None,
+            check: None,
             log: self.folder.path().join(format!("{run}.log")),
             database: "/somewhere/andon.db".into(),
         }

@@ -182,7 +182,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("process/identity.rs", (2, "/proc")),
         ("process/inside.rs", (1, "/proc")),
         ("process/log/reader.rs", (1, "a run's log")),
-        ("process/log/writer.rs", (1, "a run's log")),
+        ("process/log/writer.rs", (3, "a run's log")),
         ("process/subreaper.rs", (1, "/proc")),
         ("process/tree.rs", (2, "/proc")),
         ("store/bell.rs", (3, "the folder of the bells")),

@@ -118,7 +118,7 @@ fn a_flood_stays_under_the_cap_and_its_head_and_end_are_kept() {
     let mut launch = shell("echo begin; head -c 104857600 /dev/zero; echo; echo end", "r_flood");
     let cap = 1024 * 1024;
     let path = folder.path().join("log");
-    launch.log = Some(LogFile { path: path.clone(), cap });
+    launch.log = Some(LogFile { path: path.clone(), cap, goes_on: false });
     let finished = run(launch);
     assert_eq!(finished.exit.bytes, 104_857_600 + 11);
     let size: u64 =

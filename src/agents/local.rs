@@ -7,17 +7,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::outcome;
+use super::outcome::{self, Tail};
 use super::papers::Papers;
 use super::plan::{self, Plan, ProgramPlan};
 use super::settings::Settings;
 use super::steps::{StepCall, StepReply, StepTools};
 use super::variables::CommonGround;
+use crate::domain::text::shortened;
 use crate::domain::time::Millis;
-use crate::domain::{ProcessIdentity, RunId, RunOutcome};
-use crate::engine::{Ending, Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
+use crate::domain::{ProcessIdentity, Program, RunId, RunOutcome};
+use crate::engine::{Checked, Ending, Executors, LiveRun, Recovery, Report, Reporter, RunSpec};
 use crate::process::inside::RUN_VARIABLE;
-use crate::process::{self, Identity, Launch, LogFile, Proof, Stopper, subreaper};
+use crate::process::log::Writer;
+use crate::process::{self, Finished, Identity, Launch, LogFile, Proof, Stopper, subreaper};
 
 /// A run that ends within this time never has its process recorded: the write would cost more than the run, and
 /// after a crash the tag in its environment finds it anyway.
@@ -130,15 +132,56 @@ struct Run {
 
 impl Run {
     async fn carry_out(mut self) {
-        let ending = match self.steps().await {
+        let mut ending = match self.steps().await {
             Ok(ending) => ending,
             Err(error) => Ending::failure(error),
         };
+        let done = ending.outcome == RunOutcome::Success && ending.survivors.is_empty();
+        if let Some(check) = self.spec.check.clone().filter(|_| done && !self.is_stopped()) {
+            self.check(check, &mut ending).await;
+        }
         self.end.tell(ending);
     }
 
+    fn is_stopped(&self) -> bool {
+        self.live.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Runs the check of work that succeeded, in its folder, with its output after that of the work.
+    async fn check(&self, check: Program, ending: &mut Ending) {
+        let spec = &*self.spec;
+        let label = shortened(&check.label(), 200);
+        let cap = self.inner.settings.log_cap;
+        let heading = format!("\n--- check: {label}\n");
+        if let Err(error) =
+            Writer::resume(spec.log.clone(), cap).and_then(|mut log| log.write(heading.as_bytes()))
+        {
+            tracing::warn!(run = %spec.run, %error, "the log of a run does not say where its check begins");
+        }
+        let plan = ProgramPlan::new(plan::argv_of(check), spec.executor.cwd.as_ref().map(PathBuf::from));
+        let mut said = Tail::default();
+        let checked = self.execute(plan, true, |bytes| said.add(bytes)).await;
+        ending.check = match checked {
+            // It is ended for another reason, which the engine knows.
+            Ok(_) if self.is_stopped() => None,
+            Ok(finished) => {
+                if let Proof::Uncertain { pids } = &finished.proof {
+                    ending.survivors.clone_from(pids);
+                }
+                Some(match outcome::error_of(&finished.exit) {
+                    None => Checked::Passed(format!("check passed: {label}")),
+                    Some(how) => Checked::Failed {
+                        error: format!("check failed: {label}: {how}"),
+                        output: said.text(),
+                    },
+                })
+            }
+            Err(error) => Some(Checked::Broken(format!("the check `{label}` could not be run: {error}"))),
+        };
+    }
+
     async fn steps(&self) -> Result<Ending, String> {
-        if self.live.stopped.load(Ordering::Relaxed) {
+        if self.is_stopped() {
             return Err("stopped before it was started".into());
         }
         match plan::of(&self.spec, &self.inner.settings)? {
@@ -192,23 +235,47 @@ impl Run {
 
     async fn run_program(&self, plan: ProgramPlan) -> Result<Ending, String> {
         let (result, limit) = (plan.result, plan.limit);
+        let finished = self.execute(plan, false, |_| {}).await?;
+        let ending = outcome::ending(&finished, result);
+        let out_of_time = finished.stopped && !self.is_stopped();
+        Ok(match limit.filter(|_| out_of_time) {
+            Some(limit) => {
+                let error = format!("its tool was stopped: the {} s of one call were over", limit.as_secs());
+                Ending { outcome: RunOutcome::Failed, error, ..ending }
+            }
+            None => ending,
+        })
+    }
+
+    /// Runs a program of this run to its end; `heard` gets what it prints.
+    async fn execute(
+        &self,
+        plan: ProgramPlan,
+        goes_on: bool,
+        mut heard: impl FnMut(&[u8]),
+    ) -> Result<Finished, String> {
+        let limit = plan.limit;
         let mut papers = Papers::default();
-        let launch = self.launch(plan, &mut papers)?;
+        let mut launch = self.launch(plan, &mut papers)?;
+        launch.log = launch.log.map(|log| LogFile { goes_on, ..log });
         let child = launch.spawn_stopped_by(self.live.stopper.clone()).map_err(|error| error.to_string())?;
         let reporter = &self.end.reporter;
         let process = recorded(child.identity());
-        let finish = child.finish(|_, _| reporter.touch(now()));
+        let finish = child.finish(|_, bytes| {
+            reporter.touch(now());
+            heard(bytes);
+        });
         tokio::pin!(finish);
         let begun = Instant::now();
-        let (mut process, mut over) = (Some(process), None);
+        let (mut process, mut over) = (Some(process), false);
         let finished = loop {
             tokio::select! {
                 finished = &mut finish => break finished,
                 () = tokio::time::sleep_until((begun + RECORD_AFTER).into()), if process.is_some() => {
                     process.take().map(Report::Started).into_iter().for_each(|report| reporter.report(report));
                 }
-                limit = passed(begun, limit), if over.is_none() => {
-                    over = Some(limit);
+                () = passed(begun, limit), if !over => {
+                    over = true;
                     self.live.stopper.stop(self.inner.settings.leftover_grace);
                 }
             }
@@ -218,14 +285,7 @@ impl Run {
             let fact = (String::from("log_error"), Value::from(error.clone()));
             reporter.report(Report::Facts([fact].into_iter().collect()));
         }
-        let ending = outcome::ending(&finished, result);
-        Ok(match over {
-            Some(limit) => {
-                let error = format!("its tool was stopped: the {} s of one call were over", limit.as_secs());
-                Ending { outcome: RunOutcome::Failed, error, ..ending }
-            }
-            None => ending,
-        })
+        Ok(finished)
     }
 
     fn launch(&self, plan: ProgramPlan, papers: &mut Papers) -> Result<Launch, String> {
@@ -252,20 +312,18 @@ impl Run {
         let mut launch = Launch::new(argv, environment).tagged(RUN_VARIABLE, spec.run.as_str());
         launch.cwd = plan.folder;
         launch.stdin = plan.stdin;
-        launch.log = Some(LogFile { path: spec.log.clone(), cap: self.inner.settings.log_cap });
+        launch.log =
+            Some(LogFile { path: spec.log.clone(), cap: self.inner.settings.log_cap, goes_on: false });
         launch.drain = self.inner.settings.drain;
         launch.leftover_grace = self.inner.settings.leftover_grace;
         Ok(launch)
     }
 }
 
-/// Ends when the limit is over, and says what it was; never where there is none.
-async fn passed(begun: Instant, limit: Option<Duration>) -> Duration {
+/// Ends when the limit is over; never where there is none.
+async fn passed(begun: Instant, limit: Option<Duration>) {
     match limit {
-        Some(limit) => {
-            tokio::time::sleep_until((begun + limit).into()).await;
-            limit
-        }
+        Some(limit) => tokio::time::sleep_until((begun + limit).into()).await,
         None => std::future::pending().await,
     }
 }

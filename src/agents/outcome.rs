@@ -14,7 +14,7 @@ pub(super) fn ending(finished: &Finished, rule: ResultRule) -> Ending {
             ResultRule::Head => exit.stdout_head.clone(),
             ResultRule::Tail => exit.stdout_tail.clone(),
         }),
-        _ => Ending::failure(error(exit)),
+        _ => Ending::failure(how(exit)),
     };
     ending.exit_code = exit.code;
     ending.exit_signal = exit.signal;
@@ -24,16 +24,47 @@ pub(super) fn ending(finished: &Finished, rule: ResultRule) -> Ending {
     ending
 }
 
+/// Why a process did not end well; `None` where it did.
+pub(super) fn error_of(exit: &Exit) -> Option<String> {
+    (exit.code != Some(0)).then(|| how(exit))
+}
+
+/// The last of an output, both streams in the order in which they came.
+#[derive(Debug, Default)]
+pub(super) struct Tail(Vec<u8>);
+
+impl Tail {
+    /// How much of an output is handed on, in characters.
+    const LIMIT: usize = 4_000;
+
+    pub fn add(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+        // Cut rarely; a character has four bytes at most.
+        if self.0.len() > 16 * Self::LIMIT {
+            self.0.drain(..self.0.len() - 4 * Self::LIMIT);
+        }
+    }
+
+    /// The last characters, from the beginning of a line on where something is left out.
+    pub fn text(&self) -> String {
+        let text = String::from_utf8_lossy(&self.0);
+        let text = text.trim_end();
+        let Some((cut, _)) = text.char_indices().rev().nth(Self::LIMIT) else { return text.to_owned() };
+        let rest = &text[cut..];
+        format!("…\n{}", rest.split_once('\n').map_or(rest, |(_, lines)| lines))
+    }
+}
+
 /// `exit 2: the last line of stderr`, or `killed by SIGKILL: …`.
-fn error(exit: &Exit) -> String {
-    let how = match (exit.code, exit.signal) {
+fn how(exit: &Exit) -> String {
+    let ended = match (exit.code, exit.signal) {
         (Some(code), _) => format!("exit {code}"),
         (None, Some(signal)) => format!("killed by {}", signal_name(signal)),
         (None, None) => "ended, and nobody could tell how".to_owned(),
     };
     match exit.stderr_last_line.is_empty() {
-        true => how,
-        false => format!("{how}: {}", exit.stderr_last_line),
+        true => ended,
+        false => format!("{ended}: {}", exit.stderr_last_line),
     }
 }
 
@@ -95,6 +126,19 @@ mod tests {
         assert_eq!(error(finished(Some(2), None, "")), "exit 2");
         assert_eq!(error(finished(None, Some(9), "working")), "killed by SIGKILL: working");
         assert_eq!(error(finished(None, Some(40), "")), "killed by signal 40");
+    }
+
+    #[test]
+    fn of_a_long_output_the_last_whole_lines_are_handed_on() {
+        let mut tail = Tail::default();
+        tail.add(b"short\n\n");
+        assert_eq!(tail.text(), "short");
+        for line in 0..20_000 {
+            tail.add(format!("line {line} \u{754c}\n").as_bytes());
+        }
+        let text = tail.text();
+        assert!(text.starts_with("…\nline ") && text.ends_with("line 19999 \u{754c}"), "{text}");
+        assert!((3_900..=4_002).contains(&text.chars().count()), "{}", text.chars().count());
     }
 
     #[test]

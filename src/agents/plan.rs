@@ -84,7 +84,7 @@ impl ProgramPlan {
     }
 }
 
-fn argv_of(program: Program) -> Vec<String> {
+pub(super) fn argv_of(program: Program) -> Vec<String> {
     match program {
         Program::Argv(argv) => argv,
         Program::Shell(line) => vec!["/bin/sh".to_owned(), "-c".to_owned(), line],
@@ -243,6 +243,7 @@ mod tests {
             values: [(reference, "$(boom) {session}".to_owned())].into(),
             answer: None,
             feedback: None,
+            check: None,
             log: "/logs/r_1.log".into(),
             database: "/andon.db".into(),
         }

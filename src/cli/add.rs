@@ -6,7 +6,7 @@ use std::io::Read;
 use super::context::{Context, task_ref};
 use super::error::{CliError, Exit};
 use super::work::WorkArgs;
-use super::{record, settle, when};
+use super::{record, settle, when, work};
 use crate::domain::time::Millis;
 use crate::domain::{IdRef, Task};
 use crate::engine::{Command, NewTask, Outcome};
@@ -64,6 +64,9 @@ pub struct AddArgs {
     /// Its work is done without a review
     #[arg(long, overrides_with = "review")]
     no_review: bool,
+    /// A shell line that must pass after the work, before you are asked; asks for a review
+    #[arg(long, value_name = "LINE", conflicts_with = "no_review")]
+    check: Option<String>,
     /// Wait until it is settled: exit 0, 10 FAILED, 11 CANCELLED
     #[arg(long)]
     wait: bool,
@@ -102,7 +105,7 @@ impl AddArgs {
             "" => title.to_owned(),
             description => format!("{title}\n\n{description}"),
         };
-        let executor = self.work.executor(goal)?;
+        let executor = work::with_check(self.work.executor(goal)?, self.check.as_deref())?;
         // Who waits for something that can run wants it to run; with predecessors it starts when they are done.
         let start = self.start || (self.wait && executor.is_some() && self.after.is_empty());
         Ok(NewTask {
@@ -122,7 +125,7 @@ impl AddArgs {
             timeout_seconds: self.timeout,
             not_before_ms: self.at.or(self.delay),
             worktree: self.worktree,
-            review_required: match (self.review, self.no_review) {
+            review_required: match (self.review || self.check.is_some(), self.no_review) {
                 (true, _) => Some(true),
                 (_, true) => Some(false),
                 _ => None,

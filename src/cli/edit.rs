@@ -8,7 +8,7 @@ use super::several::Several;
 use super::work::WorkArgs;
 use super::{record, status, when};
 use crate::domain::time::Millis;
-use crate::domain::{Executor, IdRef, Task, Work};
+use crate::domain::{Executor, IdRef, Program, Task, Work};
 use crate::engine::{Command, Engine, TaskEdit};
 
 /// Options of `edit`.
@@ -71,8 +71,14 @@ pub struct EditArgs {
     /// Its work is done without a review
     #[arg(long, overrides_with = "review")]
     no_review: bool,
+    /// A shell line that must pass after the work, before you are asked; asks for a review
+    #[arg(long, value_name = "LINE", conflicts_with_all = ["no_check", "no_review"])]
+    check: Option<String>,
+    /// No check
+    #[arg(long)]
+    no_check: bool,
     /// Nothing to run: a person does it
-    #[arg(long, conflicts_with_all = ["agent", "command"])]
+    #[arg(long, conflicts_with_all = ["agent", "command", "check", "no_check"])]
     manual: bool,
     /// Refuse when the card has another version by now
     #[arg(long, value_name = "N")]
@@ -128,6 +134,10 @@ impl EditArgs {
             assignee: self.assignee.clone(),
             source: self.source.clone(),
             executor: self.executor(before)?,
+            check: match self.no_check {
+                true => Some(None),
+                false => self.check.clone().map(|line| Some(Program::Shell(line))),
+            },
             retry_max: self.retry_max,
             max_retries: self.max_retries,
             timeout_seconds: self.timeout.map(|seconds| (seconds > 0).then_some(seconds)),
@@ -135,7 +145,7 @@ impl EditArgs {
                 true => Some(None),
                 false => self.at.or(self.delay).map(Some),
             },
-            review_required: match (self.review, self.no_review) {
+            review_required: match (self.review || self.check.is_some(), self.no_review) {
                 (true, _) => Some(true),
                 (_, true) => Some(false),
                 _ => None,

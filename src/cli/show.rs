@@ -129,6 +129,14 @@ fn facts(view: &TaskView) -> Vec<(&'static str, String)> {
         ("workflow", workflow(view)),
         ("part of", task.parent_task_id.as_ref().map(ToString::to_string).unwrap_or_default()),
         ("runs", task.executor.as_ref().map(|executor| executor.label()).unwrap_or_default()),
+        (
+            "check",
+            task.executor
+                .as_ref()
+                .and_then(|e| e.check.as_ref())
+                .map(|check| check.label())
+                .unwrap_or_default(),
+        ),
         ("folder", task.executor.as_ref().and_then(|e| e.cwd.as_deref()).map(one_line).unwrap_or_default()),
         ("retries", retries(task)),
         ("time limit", task.timeout_seconds.map(|s| format!("{s} s")).unwrap_or_default()),

@@ -2,12 +2,16 @@
 
 use clap::Args;
 use std::io::BufRead;
+use std::time::Duration;
 
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::{registry, work};
+use super::{registry, signals, work};
 use crate::domain::Actor;
-use crate::tools::{Inside, ToolContext, Waiting};
+use crate::tools::{Inside, ToolContext, Waiting, own};
+
+/// The exit code of a call that was interrupted, as shells give it.
+const INTERRUPTED: i32 = 130;
 
 /// Options of `tool`.
 #[derive(Debug, Args)]
@@ -27,6 +31,7 @@ pub struct ToolArgs {
 pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
     let registry = registry::of(context)?;
     let tools = caller(context, Caller { session: args.session, agent: args.agent })?;
+    stop_when_told()?;
     let mut exit = Exit::Done;
     let mut answer = |context: &mut Context, line: &str| {
         let answer = registry.answer(&tools, line);
@@ -50,6 +55,23 @@ pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
         call => answer(context, call)?,
     }
     Ok(exit)
+}
+
+/// On ctrl-c or SIGTERM the program of a tool is stopped, and its call answered so; where none runs, or by the
+/// second one, this process ends.
+fn stop_when_told() -> Result<(), CliError> {
+    let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for ctrl-c: {e}")))?;
+    std::thread::spawn(move || {
+        let mut seen = 0;
+        loop {
+            let count = signals.wait(seen, Duration::from_secs(3_600));
+            if count > 1 || (count > seen && own::stop_all() == 0) {
+                std::process::exit(INTERRUPTED);
+            }
+            seen = count;
+        }
+    });
+    Ok(())
 }
 
 /// Whom the caller of a tool says it is.

@@ -26,6 +26,19 @@ pub struct WorkArgs {
     pub command: Vec<OsString>,
 }
 
+/// The executor with a check: a shell line that must pass after its work.
+pub fn with_check(executor: Option<Executor>, check: Option<&str>) -> Result<Option<Executor>, CliError> {
+    match (executor, check) {
+        (executor, None) => Ok(executor),
+        (Some(executor), Some(line)) => {
+            Ok(Some(Executor { check: Some(Program::Shell(line.to_owned())), ..executor }))
+        }
+        (None, Some(_)) => Err(CliError::Usage(
+            "a check follows work that is run; add `-- COMMAND` or --agent NAME".to_owned(),
+        )),
+    }
+}
+
 impl WorkArgs {
     /// The executor that was described, if one was; `goal` is what an agent is asked to do.
     pub fn executor(&self, goal: impl FnOnce() -> String) -> Result<Option<Executor>, CliError> {

@@ -53,12 +53,16 @@ pub struct Executor {
     /// Environment on top of the allow-list; `None` as value passes the dispatcher's own variable.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<String, Option<String>>,
+    /// What must pass after the work and before a person is asked to review it; run in the same folder with the
+    /// same environment. Without effect where nobody reviews.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<Program>,
 }
 
 impl Executor {
     /// Work without a folder or environment of its own.
     pub fn new(work: Work) -> Self {
-        Self { work, cwd: None, env: BTreeMap::new() }
+        Self { work, cwd: None, env: BTreeMap::new(), check: None }
     }
 
     /// The queue lane: one for each agent, and one (empty) for all the rest.

@@ -274,6 +274,7 @@ impl Act<'_, '_> {
             values,
             answer,
             feedback: feedback.map(str::to_owned),
+            check: self.policy.check_of(task).cloned(),
             log: paths.logs.join(run.id.as_str()),
             database: paths.database.clone(),
         })

@@ -6,8 +6,8 @@ use super::purge::Doomed;
 use crate::domain::approval::Call;
 use crate::domain::time::Millis;
 use crate::domain::{
-    Approval, ApprovalId, Executor, IdRef, Notice, Question, QuestionId, RunId, Task, TaskStatus, Timer,
-    Wait, WaitId, Wake, Workflow, WorkflowDefinition,
+    Approval, ApprovalId, Executor, IdRef, Notice, Program, Question, QuestionId, RunId, Task, TaskStatus,
+    Timer, Wait, WaitId, Wake, Workflow, WorkflowDefinition,
 };
 use crate::store::Removed;
 
@@ -71,6 +71,9 @@ pub struct TaskEdit {
     pub source: Option<String>,
     /// What it runs with; `Some(None)` makes it a manual card. Refused while a run is going.
     pub executor: Option<Option<Executor>>,
+    /// What must pass before a review; `Some(None)` takes it away, and another executor alone leaves it. Refused
+    /// while a run is going.
+    pub check: Option<Option<Program>>,
     /// Automatic retries.
     pub retry_max: Option<u32>,
     /// The cap for retries.

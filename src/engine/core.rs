@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::act::Act;
@@ -12,7 +13,7 @@ use super::executor::{Recovery, Report, RunSpec};
 use crate::domain::approval::ApprovalPolicy;
 use crate::domain::definition::{AnyParams, CheckParams};
 use crate::domain::time::Millis;
-use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
+use crate::domain::{Actor, Executor, ProcessIdentity, Program, Refusal, RunId, Task, WorkflowId};
 use crate::store::{Failure, Tx, Window};
 
 /// What happens to a run whose holder died, where no automatic retry is left.
@@ -43,11 +44,19 @@ pub struct Policy {
     pub agents: Option<Vec<String>>,
     /// Those of them whose work waits for a review, unless a card says otherwise.
     pub reviewed_agents: Vec<String>,
+    /// What must pass before a person is asked to review work of a board, where its card names no check of its own.
+    pub checks: BTreeMap<String, Program>,
     /// Which calls of agents a person allows first.
     pub approvals: ApprovalPolicy,
 }
 
 impl Policy {
+    /// What must pass before a person is asked to review a task.
+    pub fn check_of<'a>(&'a self, task: &'a Task) -> Option<&'a Program> {
+        let own = task.executor.as_ref().and_then(|executor| executor.check.as_ref());
+        own.or_else(|| self.checks.get(&task.board_id)).filter(|_| task.review_required)
+    }
+
     /// Whether what this carries out waits for a review, where nobody says.
     pub fn is_reviewed(&self, executor: Option<&Executor>) -> bool {
         executor.is_some_and(|executor| self.reviewed_agents.iter().any(|name| name == executor.lane()))
@@ -63,6 +72,7 @@ impl Default for Policy {
             check: Arc::new(AnyParams),
             agents: None,
             reviewed_agents: Vec::new(),
+            checks: BTreeMap::new(),
             approvals: ApprovalPolicy::default(),
         }
     }

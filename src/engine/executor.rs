@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use crate::domain::template::Reference;
 use crate::domain::time::Millis;
-use crate::domain::{Executor, ProcessIdentity, RunId, RunOutcome, TaskId, Usage};
+use crate::domain::{Executor, ProcessIdentity, Program, RunId, RunOutcome, TaskId, Usage};
 
 /// An answer that a run is started with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +50,8 @@ pub struct RunSpec {
     pub answer: Option<GivenAnswer>,
     /// What the reviewer said about the run before.
     pub feedback: Option<String>,
+    /// What must pass after the work succeeded, before a person is asked; `None` = nothing.
+    pub check: Option<Program>,
     /// Where the run's raw output goes; made at the first byte, in a folder that exists.
     pub log: PathBuf,
     /// The database, for `ANDON_DB`.
@@ -71,6 +73,24 @@ pub struct Ending {
     pub exit_signal: Option<i32>,
     /// Processes that could not be proven dead; empty where the tree is gone.
     pub survivors: Vec<i32>,
+    /// How the check went; `None` where it was not run.
+    pub check: Option<Checked>,
+}
+
+/// How a check went, after work that succeeded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Checked {
+    /// It passed: a line for the reviewer.
+    Passed(String),
+    /// It did not pass: what failed in one line, and the last of its output, for whoever did the work.
+    Failed {
+        /// In one line.
+        error: String,
+        /// The last of what it printed.
+        output: String,
+    },
+    /// It could not be run, which is not the fault of the work.
+    Broken(String),
 }
 
 impl Ending {
@@ -83,6 +103,7 @@ impl Ending {
             exit_code: None,
             exit_signal: None,
             survivors: Vec::new(),
+            check: None,
         }
     }
 

@@ -23,6 +23,10 @@ pub(super) struct End {
     pub exit_signal: Option<i32>,
     /// A person moved it to REVIEW, where it stays.
     pub stays_in_review: bool,
+    /// What the reviewer should know.
+    pub summary: String,
+    /// What the next run should know; then the task goes back to its executor where it may.
+    pub feedback: Option<String>,
     /// A failure that is not retried by itself: it would end in the same way.
     pub for_good: bool,
 }
@@ -35,6 +39,8 @@ impl End {
             exit_code: None,
             exit_signal: None,
             stays_in_review: false,
+            summary: String::new(),
+            feedback: None,
             for_good: false,
         }
     }
@@ -105,6 +111,9 @@ impl Act<'_, '_> {
         if run.parked && run.closing_as.is_none() && ledger.task().status == TaskStatus::Blocked {
             end.outcome = RunOutcome::Parked;
         }
+        if end.outcome == RunOutcome::Success {
+            end = self.after_check(ledger.task(), &run, end, ending.check);
+        }
         end.exit_code = code;
         end.exit_signal = signal;
         end.text = shortened(&end.text, TEXT_LIMIT);
@@ -139,8 +148,12 @@ impl Act<'_, '_> {
         let now = self.now;
         match end.outcome {
             RunOutcome::Success => {
-                ledger
-                    .step(TaskStatus::Review, EventKind::ReviewAsked, about, now, |t| t.result = end.text)?;
+                ledger.step(TaskStatus::Review, EventKind::ReviewAsked, about, now, |t| {
+                    t.result = end.text;
+                    if !end.summary.is_empty() {
+                        t.review_summary = end.summary;
+                    }
+                })?;
                 if !ledger.task().review_required && !end.stays_in_review {
                     ledger.step(TaskStatus::Success, EventKind::Succeeded, Map::new(), now, |_| {})?;
                 }
@@ -150,9 +163,17 @@ impl Act<'_, '_> {
                     RunOutcome::Deadline if end.text.is_empty() => out_of_time(ledger.task(), &run),
                     _ => end.text,
                 };
-                ledger.step(TaskStatus::Failed, EventKind::Failed, about, now, |t| t.error = error)?;
-                if !end.for_good {
-                    self.retry_by_itself(&mut ledger)?;
+                let goes_back = end.feedback.is_some();
+                ledger.step(TaskStatus::Failed, EventKind::Failed, about, now, |t| {
+                    t.error = error;
+                    if let Some(feedback) = end.feedback {
+                        t.metadata.insert("feedback".to_owned(), json!(feedback));
+                    }
+                })?;
+                match (goes_back, end.for_good) {
+                    (true, _) => self.send_back(&mut ledger)?,
+                    (false, true) => {}
+                    (false, false) => self.retry_by_itself(&mut ledger)?,
                 }
             }
             RunOutcome::Cancelled => {
@@ -217,7 +238,7 @@ impl Act<'_, '_> {
     }
 
     /// Whether a task is a step of a workflow that is cancelled, or whose other steps were.
-    fn workflow_is_ending(&mut self, task: &Task) -> Result<bool, Failure> {
+    pub(super) fn workflow_is_ending(&mut self, task: &Task) -> Result<bool, Failure> {
         let Some(id) = task.workflow_id.clone() else { return Ok(false) };
         let workflow = self.workflow(&id)?;
         Ok(workflow.cancel_requested || workflow.counts.swept + workflow.counts.cancelled > 0)

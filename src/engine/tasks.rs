@@ -7,7 +7,7 @@ use super::command::{NewTask, TaskEdit};
 use crate::domain::executor::{Program, Work};
 use crate::domain::task::{DEFAULT_BOARD, DEFAULT_MAX_RETRIES, DEFAULT_PRIORITY};
 use crate::domain::text::{self, TEXT_LIMIT};
-use crate::domain::{Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
+use crate::domain::{Actor, Dispatch, EventKind, Executor, IdRef, Ledger, Refusal, Task, TaskStatus, graph};
 use crate::store::Failure;
 
 impl Act<'_, '_> {
@@ -17,7 +17,7 @@ impl Act<'_, '_> {
             None => DEFAULT_BOARD.to_owned(),
         };
         self.tx.ensure_board(&board, self.now)?;
-        let executor = new.executor.map(|e| self.checked_executor(e)).transpose()?;
+        let executor = new.executor.map(|e| self.checked_executor(e, None)).transpose()?;
         let written_by = if executor.is_some() { self.writer()? } else { String::new() };
         self.refuse_denied(executor.as_ref(), &written_by)?;
         let parent = new.parent.as_ref().map(|p| self.tx.resolve(p)).transpose()?;
@@ -59,7 +59,13 @@ impl Act<'_, '_> {
         }
     }
 
-    pub(super) fn checked_executor(&self, executor: Executor) -> Result<Executor, Failure> {
+    /// An executor that can be carried out; `before` is the one that it takes the place of.
+    pub(super) fn checked_executor(
+        &self,
+        executor: Executor,
+        before: Option<&Executor>,
+    ) -> Result<Executor, Failure> {
+        self.refuse_check(executor.check.as_ref(), before)?;
         match &executor.work {
             Work::Command { command: Program::Argv(argv) }
                 if argv.first().is_none_or(|p| p.trim().is_empty()) =>
@@ -132,6 +138,30 @@ impl Act<'_, '_> {
         Ok(executor)
     }
 
+    /// A check is run unasked and decides what a person gets to see, so whoever is checked has no say in it.
+    fn refuse_check(&self, check: Option<&Program>, before: Option<&Executor>) -> Result<(), Failure> {
+        let bad = match check {
+            None => false,
+            Some(Program::Shell(line)) => line.trim().is_empty() || line.contains('\0'),
+            Some(Program::Argv(words)) => {
+                words.first().is_none_or(|word| word.is_empty())
+                    || words.iter().any(|word| word.contains('\0'))
+            }
+        };
+        if bad {
+            let message = "a check is a command without NUL characters; write it, or leave it out";
+            return Err(Refusal::invalid("check", message).into());
+        }
+        let unchanged = before.and_then(|executor| executor.check.as_ref()) == check;
+        match matches!(self.actor, Actor::Agent { .. }) && !unchanged {
+            true => Err(Refusal::not_allowed(
+                "the check of a task is set by a person; leave it as it is, or ask (`clarify`) for another",
+            )
+            .into()),
+            false => Ok(()),
+        }
+    }
+
     pub(super) fn copy(&mut self, of: &IdRef) -> Result<Task, Failure> {
         let of = self.tx.resolve(of)?;
         let mut metadata = Map::new();
@@ -202,7 +232,8 @@ impl Act<'_, '_> {
         if let Some(board) = &board {
             self.tx.ensure_board(board, self.now)?;
         }
-        if edit.executor.is_some() && self.tx.active_run(task.seq)?.is_some() {
+        let changes_work = edit.executor.is_some() || edit.check.is_some();
+        if changes_work && self.tx.active_run(task.seq)?.is_some() {
             return Err(Refusal::state(
                 "run_is_live",
                 format!(
@@ -223,8 +254,12 @@ impl Act<'_, '_> {
             )
             .into());
         }
-        let executor = match edit.executor {
-            Some(Some(executor)) => Some(Some(self.checked_executor(executor)?)),
+        let executor = match with_check(edit.executor, edit.check, task.executor.as_ref())? {
+            Some(Some(executor)) => Some(Some(self.checked_executor(executor, task.executor.as_ref())?)),
+            Some(None) => {
+                self.refuse_check(None, task.executor.as_ref())?;
+                Some(None)
+            }
             other => other,
         };
         // Whoever changes what is carried out has written it; an agent's goal reads title and description too.
@@ -434,5 +469,28 @@ fn nul_in_command() -> Refusal {
 fn set<T>(field: &mut T, value: Option<T>) {
     if let Some(value) = value {
         *field = value;
+    }
+}
+
+/// The executor that an edit asks for: a check stays with the work unless it is edited itself.
+fn with_check(
+    executor: Option<Option<Executor>>,
+    check: Option<Option<Program>>,
+    before: Option<&Executor>,
+) -> Result<Option<Option<Executor>>, Refusal> {
+    let old = || before.and_then(|executor| executor.check.clone());
+    match (executor, check) {
+        (Some(Some(executor)), check) => {
+            Ok(Some(Some(Executor { check: check.unwrap_or_else(old), ..executor })))
+        }
+        (None, Some(check)) => match before {
+            Some(before) => Ok(Some(Some(Executor { check, ..before.clone() }))),
+            None if check.is_none() => Ok(None),
+            None => Err(Refusal::invalid(
+                "check",
+                "a check follows work that is run; give the task something to run",
+            )),
+        },
+        (executor, _) => Ok(executor),
     }
 }

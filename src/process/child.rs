@@ -76,6 +76,11 @@ impl Stopper {
         }
     }
 
+    /// Whether the two stop the same process.
+    pub fn is(&self, other: &Stopper) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The grace, where a stop was asked for.
     pub fn requested(&self) -> Option<Duration> {
         *self.0.grace.lock().unwrap_or_else(PoisonError::into_inner)

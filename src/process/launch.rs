@@ -27,6 +27,8 @@ pub struct LogFile {
     pub path: PathBuf,
     /// How many bytes are kept.
     pub cap: u64,
+    /// Whether it goes on after what another process of the same run has written.
+    pub goes_on: bool,
 }
 
 /// All that is needed to start a process.
@@ -74,7 +76,7 @@ impl Launch {
 
     /// Sends the output to a log with the default cap.
     pub fn logged(mut self, path: PathBuf) -> Self {
-        self.log = Some(LogFile { path, cap: DEFAULT_CAP });
+        self.log = Some(LogFile { path, cap: DEFAULT_CAP, goes_on: false });
         self
     }
 
@@ -129,7 +131,13 @@ impl Launch {
         drop(starting);
         make_way();
 
-        let log = self.log.map(|log| Writer::new(log.path, log.cap));
+        let log = self.log.map(|log| match log.goes_on {
+            // Where that can't be looked at it can't be written either, and the writer says why.
+            true => {
+                Writer::resume(log.path.clone(), log.cap).unwrap_or_else(|_| Writer::new(log.path, log.cap))
+            }
+            false => Writer::new(log.path, log.cap),
+        });
         let tag = self.tag.map(|(name, value)| format!("{name}={value}"));
         Ok(Child::new(
             child,

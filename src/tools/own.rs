@@ -6,7 +6,8 @@ use jsonschema::Validator;
 use serde_json::{Map, Value, json};
 use std::ffi::OsString;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
@@ -15,7 +16,7 @@ use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
 use crate::process::inside::{AGENT_VARIABLE, RUN_VARIABLE, TASK_VARIABLE};
 use crate::process::output::Stream;
-use crate::process::{Environment, Finished, Launch};
+use crate::process::{Environment, Finished, Launch, Stopper};
 
 /// The most that is read of a result, in bytes.
 pub const RESULT_LIMIT: usize = 1024 * 1024;
@@ -131,11 +132,13 @@ impl OwnTool {
     pub fn call(&self, ctx: &ToolContext, params: &Map<String, Value>) -> Result<Value, ToolError> {
         let launch = self.launch(ctx, params);
         // On a thread of its own, since the caller may be inside a runtime.
+        let begun = Instant::now();
         let ended = std::thread::scope(|scope| scope.spawn(|| self.run(launch)).join());
         let (finished, stdout) =
             ended.unwrap_or_else(|_| Err(self.failed("broke while it was run; see andon's own log")))?;
         let exit = finished.exit;
         let how = match (finished.stopped, exit.code, exit.signal) {
+            (true, ..) if begun.elapsed() < self.timeout => "was stopped with its caller".to_owned(),
             (true, ..) => format!("was stopped, since its {} s were over", self.timeout.as_secs()),
             (_, Some(0), _) => return self.result(&stdout),
             (_, Some(code), _) => format!("exit {code}"),
@@ -157,7 +160,9 @@ impl OwnTool {
             .set(TOOL_VARIABLE, &self.name)
             .set_os("ANDON_DB", ctx.engine.path().as_os_str())
             .pass("ANDON_CONFIG");
-        if let Some(session) = &ctx.session {
+        // A run's session is that of its task, whatever the caller calls it.
+        let of_task = ctx.inside.as_ref().map(|inside| format!("task:{}", inside.task));
+        if let Some(session) = of_task.or_else(|| ctx.session.clone()) {
             environment.set("ANDON_SESSION", session);
         }
         if let Some(board) = &ctx.board {
@@ -185,6 +190,7 @@ impl OwnTool {
                 |error| ToolError::new(ErrorClass::Failed, "not_started", format!("{}: {error}", self.name));
             let child = launch.spawn().map_err(not_started)?;
             let stopper = child.stopper();
+            let _listed = Listed::new(&stopper);
             let mut stdout = Vec::new();
             let finished = {
                 let finish = child.finish(|stream, bytes| {
@@ -220,6 +226,33 @@ impl OwnTool {
 
     fn failed(&self, how: &str) -> ToolError {
         ToolError::failed("tool_failed", format!("{}: {how}", self.name))
+    }
+}
+
+/// The programs of tools that run in this process now.
+static RUNNING: Mutex<Vec<Stopper>> = Mutex::new(Vec::new());
+
+/// Stops the programs of all tools that run in this process now; says how many there were. For a process that is
+/// to end: its programs are in groups of their own, so no terminal's ctrl-c reaches them.
+pub fn stop_all() -> usize {
+    let running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+    running.iter().for_each(|stopper| stopper.stop(GRACE));
+    running.len()
+}
+
+/// Keeps a program in the list while it runs.
+struct Listed<'s>(&'s Stopper);
+
+impl<'s> Listed<'s> {
+    fn new(stopper: &'s Stopper) -> Self {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(stopper.clone());
+        Self(stopper)
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|other| !other.is(self.0));
     }
 }
 

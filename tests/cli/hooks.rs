@@ -10,15 +10,14 @@ use super::house::House;
 /// A house whose hooks append what they read to `told.jsonl`.
 fn house(hooks: &str) -> House {
     let house = House::new();
-    std::fs::create_dir_all(house.path().join("config/andon")).unwrap();
-    house.file("config/andon/config.toml", hooks);
+    house.configure(hooks);
     house.file("tell.sh", "line=$(cat); echo \"$line\" >> told.jsonl\n");
     house
 }
 
 fn told(house: &House) -> Vec<Value> {
     let text = std::fs::read_to_string(house.path().join("told.jsonl")).unwrap_or_default();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 fn until_told(house: &House, count: usize) -> Vec<Value> {

@@ -54,6 +54,12 @@ impl House {
         path.to_str().expect("a path of plain characters").to_owned()
     }
 
+    /// Writes its configuration.
+    pub fn configure(&self, text: &str) {
+        std::fs::create_dir_all(self.path().join("config/andon")).expect("the test's own folder");
+        self.file("config/andon/config.toml", text);
+    }
+
     /// Runs a verb.
     pub fn andon(&self, args: &[&str]) -> Said {
         self.andon_with(args, |_| {})

@@ -3,6 +3,7 @@
 mod approvals;
 mod attach;
 mod cards;
+mod checks;
 mod daemon;
 mod databases;
 mod demo;

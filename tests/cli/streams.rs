@@ -21,9 +21,10 @@ fn of_a_flood_the_log_shows_the_beginning_and_the_end_and_says_what_is_missing()
     house.done(&["start", "1"]);
     for log in [follower.rest(), house.done(&["log", "1"])] {
         assert!(log.starts_with("begins\nxxx") && log.trim_end().ends_with("xxx\nends"), "{}", log.len());
-        assert!(log.len() < 17 << 20);
     }
+    // Whoever follows fast enough sees it all; what is kept is bounded.
     let log = house.done(&["log", "1"]);
+    assert!(log.len() < 17 << 20);
     assert!(log.lines().any(|line| line.contains("bytes were dropped here")));
 }
 

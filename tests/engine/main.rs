@@ -5,6 +5,7 @@
 
 mod approvals;
 mod boards;
+mod checks;
 mod clockwork;
 mod damaged;
 mod fake;

@@ -39,7 +39,7 @@ fn it_is_listed_with_its_schema_and_checked_by_it() {
     assert_eq!((text(&error, "code"), exit), ("invalid_params", 2));
     assert_eq!(error["detail"]["faults"].as_array().unwrap().len(), 2, "{error}");
     let (error, _) = house.refused(json!({ "tool": "mein" }));
-    assert!(text(&error, "message").contains("web_fetch, mine"), "{error}");
+    assert!(text(&error, "message").contains("did you mean `mine`?"), "{error}");
 }
 
 #[test]

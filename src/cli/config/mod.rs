@@ -2,7 +2,6 @@
 //! with its default, and a test holds it to that. Start reading at [`Config`]; [`places`] says where files are.
 
 pub mod places;
-mod programs;
 mod reader;
 mod tree;
 
@@ -18,6 +17,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::agents;
+use crate::domain::Program;
 use crate::domain::approval::{ApprovalPolicy, Rule, Rules};
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
@@ -55,6 +55,9 @@ pub struct Config {
     pub http: Http,
     /// How the board looks.
     pub board: Board,
+    /// What holds for the cards of single boards, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub boards: BTreeMap<String, OneBoard>,
     /// Which calls of agents a person allows first.
     pub approvals: Approvals,
     /// Where the tool `web_fetch` may go.
@@ -167,6 +170,15 @@ impl Default for Board {
     fn default() -> Self {
         Self { theme: "auto".to_owned(), default: DEFAULT_BOARD.to_owned(), archive: false, notify: false }
     }
+}
+
+/// `[boards.NAME]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct OneBoard {
+    /// What must pass before a person is asked to review work, where a card names no check of its own: a shell
+    /// line, or a list of program and arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub check: Option<Program>,
 }
 
 /// `[approvals]`
@@ -387,6 +399,10 @@ impl Config {
                 reviewed_agents: {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
                     reviewed.map(|(name, _)| name.clone()).collect()
+                },
+                checks: {
+                    let boards = self.boards.iter();
+                    boards.filter_map(|(name, board)| Some((name.clone(), board.check.clone()?))).collect()
                 },
                 approvals: self.approvals.policy(&self.registry()),
             },

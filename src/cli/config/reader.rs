@@ -2,6 +2,7 @@
 //! fault except broken TOML.
 
 mod approvals;
+mod programs;
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeInclusive;
@@ -26,18 +27,18 @@ pub fn read(bytes: &[u8]) -> Result<Config, Vec<Fault>> {
 }
 
 #[derive(Default)]
-pub(super) struct Reader {
+struct Reader {
     faults: Vec<Fault>,
 }
 
 /// One table of the file, its fields by name.
-pub(super) struct Section<'n> {
+struct Section<'n> {
     path: String,
-    pub(super) fields: HashMap<&'n str, &'n Node>,
+    fields: HashMap<&'n str, &'n Node>,
 }
 
 impl Section<'_> {
-    pub(super) fn path(&self, key: &str) -> String {
+    fn path(&self, key: &str) -> String {
         match self.path.is_empty() {
             true => key.to_owned(),
             false => format!("{}.{key}", self.path),
@@ -57,6 +58,7 @@ impl Reader {
                 "log",
                 "http",
                 "board",
+                "boards",
                 "approvals",
                 "keys",
                 "agents",
@@ -82,6 +84,9 @@ impl Reader {
             config.agents = self.agents(agents);
         }
         self.web_fetch(&root, &mut config);
+        if let Some(boards) = root.fields.get("boards") {
+            config.boards = self.boards(boards);
+        }
         if let Some(tools) = root.fields.get("tools") {
             config.tools = self.tools(tools);
         }
@@ -206,7 +211,7 @@ impl Reader {
     }
 
     /// The `command` of a section, which has to be there.
-    pub(super) fn command(&mut self, section: &Section<'_>, name_at: Place, example: &str) -> Vec<String> {
+    fn command(&mut self, section: &Section<'_>, name_at: Place, example: &str) -> Vec<String> {
         let path = section.path("command");
         let Some(node) = section.fields.get("command") else {
             self.fault(name_at, path, format!("is missing; say which program it is, such as {example}"));
@@ -222,7 +227,7 @@ impl Reader {
     }
 
     /// The `env` of a section.
-    pub(super) fn variables(&mut self, section: &Section<'_>) -> Vec<String> {
+    fn variables(&mut self, section: &Section<'_>) -> Vec<String> {
         let Some(node) = section.fields.get("env") else { return Vec::new() };
         let names = self.list_of_texts(node, section.path("env"), "a list of names of variables");
         for name in names.iter().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
@@ -246,11 +251,11 @@ impl Reader {
 
     // --- single values ---
 
-    pub(super) fn fault(&mut self, at: Place, path: impl Into<String>, message: impl Into<String>) {
+    fn fault(&mut self, at: Place, path: impl Into<String>, message: impl Into<String>) {
         self.faults.push(Fault { at, path: path.into(), message: message.into() });
     }
 
-    pub(super) fn entries<'n>(&mut self, node: &'n Node, path: &str) -> &'n [(String, Place, Node)] {
+    fn entries<'n>(&mut self, node: &'n Node, path: &str) -> &'n [(String, Place, Node)] {
         match &node.value {
             NodeValue::Table(entries) => entries,
             _ => {
@@ -260,7 +265,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn section<'n>(&mut self, node: &'n Node, path: &str, known: &[&str]) -> Section<'n> {
+    fn section<'n>(&mut self, node: &'n Node, path: &str, known: &[&str]) -> Section<'n> {
         let mut fields = HashMap::new();
         for (key, at, value) in self.entries(node, path) {
             match known.contains(&key.as_str()) {
@@ -281,18 +286,12 @@ impl Reader {
         Section { path: path.to_owned(), fields }
     }
 
-    pub(super) fn inner<'n>(&mut self, root: &Section<'n>, key: &str, known: &[&str]) -> Option<Section<'n>> {
+    fn inner<'n>(&mut self, root: &Section<'n>, key: &str, known: &[&str]) -> Option<Section<'n>> {
         let node = root.fields.get(key)?;
         Some(self.section(node, &root.path(key), known))
     }
 
-    pub(super) fn whole(
-        &mut self,
-        section: &Section<'_>,
-        key: &str,
-        range: RangeInclusive<u32>,
-        value: &mut u32,
-    ) {
+    fn whole(&mut self, section: &Section<'_>, key: &str, range: RangeInclusive<u32>, value: &mut u32) {
         let Some(node) = section.fields.get(key) else { return };
         let number = match &node.value {
             NodeValue::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
@@ -309,7 +308,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn flag(&mut self, section: &Section<'_>, key: &str, value: &mut bool) {
+    fn flag(&mut self, section: &Section<'_>, key: &str, value: &mut bool) {
         let Some(node) = section.fields.get(key) else { return };
         match &node.value {
             NodeValue::Bool(yes) => *value = *yes,
@@ -321,7 +320,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn text(&mut self, section: &Section<'_>, key: &str, value: &mut String) {
+    fn text(&mut self, section: &Section<'_>, key: &str, value: &mut String) {
         let Some(node) = section.fields.get(key) else { return };
         match &node.value {
             NodeValue::Text(text) => *value = text.clone(),
@@ -329,13 +328,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn word<T: Copy>(
-        &mut self,
-        section: &Section<'_>,
-        key: &str,
-        all: &[(&str, T)],
-        value: &mut T,
-    ) {
+    fn word<T: Copy>(&mut self, section: &Section<'_>, key: &str, all: &[(&str, T)], value: &mut T) {
         let Some(node) = section.fields.get(key) else { return };
         let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
         let text = match &node.value {
@@ -352,7 +345,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn list_of_texts(&mut self, node: &Node, path: String, wanted: &str) -> Vec<String> {
+    fn list_of_texts(&mut self, node: &Node, path: String, wanted: &str) -> Vec<String> {
         let NodeValue::List(list) = &node.value else {
             self.fault(node.at, path, format!("{wanted} is wanted, not {}", node.kind()));
             return Vec::new();
@@ -370,14 +363,14 @@ impl Reader {
     }
 }
 
-pub(super) fn at(section: &Section<'_>, key: &str) -> Place {
+fn at(section: &Section<'_>, key: &str) -> Place {
     section.fields.get(key).and_then(|node| node.at)
 }
 
-pub(super) fn quoted(text: &str) -> String {
+fn quoted(text: &str) -> String {
     format!("`{}`", shortened(&one_line(text), 40))
 }
 
-pub(super) fn hint(word: &str, known: &[&str]) -> String {
+fn hint(word: &str, known: &[&str]) -> String {
     nearest(word, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }

@@ -118,6 +118,20 @@ fn a_hook_names_events_that_there_are_and_a_command() {
 }
 
 #[test]
+fn a_board_may_have_a_check_and_pages_of_ones_own_may_be_fetched() {
+    let config =
+        parse("[boards.work]\ncheck = \"make test\"\n[web_fetch]\nallow = [\"wiki.lan\", \"10.0.0.0/8\"]\n")
+            .unwrap();
+    let checks = config.engine_options().policy.checks;
+    assert_eq!(checks["work"], Program::Shell("make test".into()));
+    assert_eq!(parse(&config.to_toml()).unwrap(), config);
+    let told = faults("[boards.\"*\"]\n[boards.a]\ncheck = []\n[web_fetch]\nallow = [\"http://x\"]\n");
+    assert!(told.len() == 3 && told[0].contains("boards: "), "{told:?}");
+    assert!(told[1].contains("boards.a.check: it is empty"), "{told:?}");
+    assert!(told[2].contains("web_fetch.allow: `http://x` is no host and no network"), "{told:?}");
+}
+
+#[test]
 fn every_fault_is_told_at_once_with_its_place() {
     let text = "[dispatch]\nparalell = 3\nlease_seconds = 0\n\n[store]\ndurability = \"ful\"\n[http]\nenabled = 1\n\
                 address = \"localhost\"\n[agents.a]\ncommand = []\nenv = [\"KEY=secret\"]\n[agents.b]\nprotocol = \"acp\"\n\

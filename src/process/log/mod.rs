@@ -113,6 +113,19 @@ mod tests {
     }
 
     #[test]
+    fn a_log_that_is_written_on_by_another_writer_is_the_same_as_by_one() {
+        let lines: Vec<u8> = (0..2_000).flat_map(|n| format!("{n:07}\n").into_bytes()).collect();
+        for cut in [0, 100, 1_000, 2_000, 2_500, 9_000, 15_999] {
+            let (_one, whole) = log_of(4_000, &[&lines]);
+            let (_two, path) = log_of(4_000, &[&lines[..cut]]);
+            let mut writer = Writer::resume(path.clone(), 4_000).unwrap();
+            assert_eq!(writer.written(), cut as u64);
+            writer.write(&lines[cut..]).unwrap();
+            assert_eq!(read(&path).unwrap(), read(&whole).unwrap(), "{cut}");
+        }
+    }
+
+    #[test]
     fn a_log_just_over_its_head_has_nothing_missing() {
         let bytes: Vec<u8> = (0..900u32).map(|n| (n % 251) as u8).collect();
         let (_folder, path) = log_of(1_000, &[&bytes]);

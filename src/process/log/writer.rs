@@ -1,11 +1,11 @@
 //! Writing a log under its cap.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{HEADER_LENGTH, beside, header};
+use super::{HEADER_LENGTH, beside, header, parse_header};
 
 /// Writes one log from its first byte on. Once `write` returns, another process can read what was written; it is
 /// not synced, so a power cut may lose it.
@@ -27,6 +27,28 @@ impl Writer {
         let head_length = cap / 2;
         let segment_length = (cap / 4).saturating_sub(HEADER_LENGTH as u64).max(1);
         Self { path, head_length, segment_length, written: 0, file: None, room: head_length }
+    }
+
+    /// The log at `path`, written on from where another writer, which is gone, left it. One of another cap, or one
+    /// that was damaged, is written on as well as can be.
+    ///
+    /// # Errors
+    /// When its files can't be looked at.
+    pub fn resume(path: PathBuf, cap: u64) -> io::Result<Self> {
+        let mut writer = Writer::new(path, cap);
+        let tail = beside(&writer.path, ".tail");
+        let (at, start, taken, room) = match (start_of(&tail)?, length(&writer.path)?) {
+            (Some(start), _) => {
+                let taken = length(&tail)?.unwrap_or(0).saturating_sub(HEADER_LENGTH as u64);
+                (tail, start, taken, writer.segment_length)
+            }
+            (None, Some(taken)) => (writer.path.clone(), 0, taken, writer.head_length),
+            (None, None) => return Ok(writer),
+        };
+        writer.file = Some(OpenOptions::new().append(true).open(at)?);
+        writer.written = start + taken;
+        writer.room = room.saturating_sub(taken);
+        Ok(writer)
     }
 
     /// How many bytes came in, dropped ones included.
@@ -71,6 +93,26 @@ impl Writer {
         self.file = Some(file);
         self.room = self.segment_length;
         Ok(())
+    }
+}
+
+fn length(path: &Path) -> io::Result<Option<u64>> {
+    match std::fs::metadata(path) {
+        Ok(found) => Ok(Some(found.len())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Where in the stream the tail at `path` starts; `None` where there is none.
+fn start_of(path: &Path) -> io::Result<Option<u64>> {
+    let mut header = [0; HEADER_LENGTH];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut header)) {
+        Ok(()) => Ok(parse_header(&header)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::UnexpectedEof) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

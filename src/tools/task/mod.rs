@@ -190,6 +190,7 @@ pub fn new_task(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -
 pub fn edit(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<TaskEdit, ToolError> {
     let goal = params.text_or_empty("title");
     Ok(TaskEdit {
+        check: None,
         title: params.text("title"),
         description: params.text("description"),
         board: params.text("board_id"),
@@ -247,7 +248,7 @@ fn executor(
         None => ctx.cwd.clone(),
     };
     let cwd = Some(cwd.to_string_lossy().into_owned());
-    Ok(Some(Executor { work, cwd, env: params.environment("env") }))
+    Ok(Some(Executor { cwd, env: params.environment("env"), ..Executor::new(work) }))
 }
 
 fn check_agent(agents: Option<&[String]>, name: &str) -> Result<(), ToolError> {

@@ -134,9 +134,10 @@ fn create(
     let added = folder.change(session, |list| list.add(new, now, random))?;
     match (added.first(), is_list) {
         (Some(only), false) => Ok(only.record()),
-        _ => Ok(
-            json!({ "session": session, "items": added.iter().map(list::Todo::record).collect::<Vec<_>>() }),
-        ),
+        _ => {
+            let items: Vec<Value> = added.iter().map(list::Todo::record).collect();
+            Ok(json!({ "session": session, "items": items, "next_cursor": null }))
+        }
     }
 }
 

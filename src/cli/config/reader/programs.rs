@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use super::reader::{Reader, Section, at, hint, quoted};
-use super::tree::Place;
-use super::{Config, Hook, RISKS, Tool};
+use super::super::tree::Place;
+use super::super::{Config, Hook, OneBoard, RISKS, Tool};
+use super::{Reader, Section, at, hint, quoted};
 use crate::agents::hooks;
-use crate::domain::EventKind;
+use crate::domain::approval::AGENT_TOOL;
 use crate::domain::definition::{Node, NodeValue};
 use crate::domain::text;
+use crate::domain::{EventKind, Program};
 use crate::tools::web::address::Allowed;
 use crate::tools::{self, OwnTool};
 
@@ -23,7 +24,7 @@ impl Reader {
                 self.fault(*name_at, "tools", message);
                 continue;
             }
-            if tools::names().contains(&name.as_str()) {
+            if tools::names().contains(&name.as_str()) || name == AGENT_TOOL {
                 let message = format!("`{name}` is a tool of the house; give yours another name");
                 self.fault(*name_at, "tools", message);
                 continue;
@@ -31,6 +32,37 @@ impl Reader {
             tools.insert(name.clone(), self.tool(name, *name_at, node));
         }
         tools
+    }
+
+    pub(super) fn boards(&mut self, node: &Node) -> BTreeMap<String, OneBoard> {
+        let mut boards = BTreeMap::new();
+        for (name, name_at, node) in self.entries(node, "boards") {
+            if let Err(refusal) = text::board(name) {
+                self.fault(*name_at, "boards", refusal.message);
+                continue;
+            }
+            let section = self.section(node, &format!("boards.{name}"), &["check"]);
+            let mut board = OneBoard::default();
+            if let Some(node) = section.fields.get("check") {
+                board.check = match &node.value {
+                    NodeValue::Text(line) => Some(Program::Shell(line.clone())),
+                    _ => Some(Program::Argv(self.list_of_texts(
+                        node,
+                        section.path("check"),
+                        "a line or a list",
+                    ))),
+                };
+                if board.check.as_ref().is_some_and(|check| check.label().trim().is_empty()) {
+                    self.fault(
+                        node.at,
+                        section.path("check"),
+                        "it is empty; write the command, or leave it out",
+                    );
+                }
+            }
+            boards.insert(name.clone(), board);
+        }
+        boards
     }
 
     pub(super) fn web_fetch(&mut self, root: &Section<'_>, config: &mut Config) {
