@@ -326,6 +326,11 @@ impl Act<'_, '_> {
         kind: EventKind,
         end: End,
     ) -> Result<Task, Failure> {
+        // A pause of its workflow holds what waits; this waits no more.
+        if ledger.task().held {
+            let said = data([("held", json!(false))]);
+            ledger.edit(EventKind::Held, said, self.now, |t| t.held = false);
+        }
         let run = self.new_run(ledger.task(), None)?;
         self.step_running(&mut ledger, &run, kind)?;
         self.tx.insert_run(ledger.task().seq, &run)?;

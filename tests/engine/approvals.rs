@@ -588,3 +588,39 @@ fn of_two_clients_that_decide_and_cancel_at_once_exactly_one_wins_and_the_others
     }
     end(dispatcher);
 }
+
+#[test]
+fn a_step_that_is_denied_while_its_workflow_is_paused_is_held_no_more() {
+    let house = House::new();
+    let player = Player::obedient();
+    let dispatcher = house.dispatch(&player);
+    let step = |name: &str| StepDefinition {
+        id: name.into(),
+        name: name.into(),
+        tool_name: "exec".into(),
+        tool_params: serde_json::from_value(json!({ "command": name })).unwrap(),
+        timeout_seconds: 300,
+        priority: 5,
+        ..StepDefinition::default()
+    };
+    let definition = WorkflowDefinition { name: "w".into(), board: None, steps: vec![step("a"), step("b")] };
+    let make =
+        Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };
+    let Outcome::Workflow(made) = house.run_as(make, &agent()).unwrap() else { panic!() };
+    let steps = house.engine.workflow(made.id.as_str()).unwrap().steps;
+    let task = |at: usize| house.engine.task(&andon::domain::IdRef::Seq(steps[at].seq)).unwrap();
+    house.until(&task(0), TaskStatus::Blocked);
+    house.until(&task(1), TaskStatus::Blocked);
+    allow(&house, &task(1)).unwrap();
+    let running = player.running(&task(1));
+    house.run(Command::PauseWorkflow { workflow: made.id.0.clone() }).unwrap();
+    assert!(task(0).held && !task(1).held);
+    deny(&house, &task(0), "no").unwrap();
+    assert_eq!((task(0).status, task(0).held), (TaskStatus::Failed, false));
+    house.run(Command::ResumeWorkflow { workflow: made.id.0.clone() }).unwrap();
+    house.task(Command::Retry { task: id(&task(0)) });
+    let asks = house.until(&task(0), TaskStatus::Blocked);
+    assert!(!asks.held);
+    player.say(&running, Report::Ended(Ending::success("done")));
+    end(dispatcher);
+}
