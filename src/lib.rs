@@ -7,6 +7,7 @@
 //!
 //! Imports go only downward (to the left); `tests/architecture.rs` fails on any other arrow.
 pub mod agents;
+pub mod api;
 pub mod cli;
 pub mod domain;
 pub mod engine;

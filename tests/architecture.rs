@@ -16,13 +16,14 @@ fn may_see() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["domain", "engine", "process"]),
         ("agents", &["domain", "engine", "tools", "process"]),
         ("tui", &["domain", "engine"]),
-        ("cli", &["domain", "engine", "tools", "agents", "tui"]),
+        ("api", &["domain", "engine", "tools"]),
+        ("cli", &["domain", "engine", "tools", "agents", "tui", "api"]),
     ])
 }
 
-/// The one part of a room that another may see beside those: the board reads log files, and that touches no
-/// process.
-const PARTS: [(&str, &str); 1] = [("tui", "crate::process::log::")];
+/// The one part of a room that another may see beside those: the board and HTTP read log files, and that
+/// touches no process.
+const PARTS: [(&str, &str); 2] = [("tui", "crate::process::log::"), ("api", "crate::process::log::")];
 
 /// Words of crates that a room must not know.
 fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
@@ -38,6 +39,7 @@ fn absent() -> BTreeMap<&'static str, &'static [&'static str]> {
         ("tools", &["rusqlite", "ratatui", "crossterm"]),
         ("agents", &["rusqlite", "ratatui", "crossterm", "crate::store"]),
         ("tui", &["rusqlite", "crate::store"]),
+        ("api", &["rusqlite", "crate::store", "ratatui", "crossterm", "std::process", "tokio::process"]),
         ("cli", &["rusqlite", "crate::store"]),
     ])
 }
@@ -168,10 +170,11 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
     BTreeMap::from([
         ("agents/papers.rs", (1, "a paper beside a run's log")),
         ("agents/scripted.rs", (2, "what a script of the demo and of tests names")),
+        ("api/token.rs", (2, "the tokens, beside the database under names of their own")),
         ("cli/board.rs", (1, "the keymap")),
         ("cli/config/mod.rs", (1, "the configuration, before the database is opened")),
         ("cli/definition_file.rs", (1, "the workflow's file, before the database is opened")),
-        ("cli/logging.rs", (1, "the board's own log")),
+        ("cli/logging/mod.rs", (1, "the board's own log")),
         ("cli/purge.rs", (2, "a file that this call makes: create_new; its folder")),
         ("cli/signals.rs", (1, "/proc")),
         ("engine/handle.rs", (2, "the dispatcher's lock file")),
@@ -188,6 +191,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("store/turnstile.rs", (1, "the turnstile's own file")),
         ("tools/files.rs", (3, "a task's file; one of an open database is refused (refuse_database)")),
         ("tools/folder.rs", (2, "folders")),
+        ("tools/todo/file.rs", (3, "a session's todos, in a folder of their own")),
         ("tui/drafts.rs", (2, "drafts")),
         ("tui/editor.rs", (2, "a text that it made for the editor")),
         ("tui/terminal.rs", (1, "the terminal")),

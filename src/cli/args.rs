@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, purge, questions, run, scripted_agent, show, status, tool, wait, wake, workflow,
+    list, log, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait, wake, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -58,7 +58,7 @@ pub struct Globals {
     /// For what dispatches: how many runs at a time
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024), help_heading = "Everywhere")]
     pub parallel: Option<u32>,
-    /// For what dispatches: the address to serve HTTP on, or `off` (not built yet)
+    /// For what dispatches: the address to serve HTTP on, or `off`
     #[arg(long, global = true, value_name = "ADDR", env = "ANDON_HTTP", help_heading = "Everywhere")]
     pub http: Option<String>,
 }
@@ -132,8 +132,13 @@ pub enum Verb {
     /// Workflows
     #[command(subcommand, visible_alias = "wf")]
     Workflow(workflow::WorkflowVerb),
+    /// The light list of a session: create, list, update, complete, delete
+    #[command(subcommand)]
+    Todo(todo::TodoVerb),
     /// Call a tool by its JSON, as an agent would
     Tool(tool::ToolArgs),
+    /// The token that a program sends to reach the board over HTTP
+    Token(token::TokenArgs),
     /// The boards
     Boards(boards::BoardsArgs),
     /// The configuration: path, show, check

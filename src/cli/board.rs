@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::config::{THEMES, places};
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::{dispatch, logging, output, signals, work};
+use super::{dispatch, http, logging, output, signals, work};
 use crate::tui::{self, BoardError, Options, ThemeChoice};
 
 /// Opens the board, dispatches while it is open, and ends what it dispatched as its leaving said.
@@ -18,8 +18,18 @@ pub fn open(context: &mut Context) -> Result<Exit, CliError> {
     let engine = context.engine()?;
     logging::to_file(&engine.path().with_added_extension("log"), context.globals.verbose);
     let dispatch = dispatch::start(context, &engine, None)?;
+    let server = match http::serve(context, &engine, false) {
+        Ok(server) => server,
+        Err(error) => {
+            dispatch.stop_and_wait(&signals);
+            return Err(error);
+        }
+    };
     options.dispatcher = Some(dispatch.dispatcher().clone());
     let left = tui::run(engine, options).map_err(refused);
+    if let Some(server) = server {
+        server.stop();
+    }
     match &left {
         Ok(tui::Exit::Drained) => dispatch.drain_and_wait(&signals),
         Ok(tui::Exit::AtOnce) => dispatch.end_at_once(),

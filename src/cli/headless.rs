@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::args::Serve;
 use super::context::Context;
 use super::error::{CliError, Exit};
-use super::{dispatch, logging, signals};
+use super::{dispatch, http, logging, signals};
 
 /// Serves until SIGTERM or ctrl-c; then what runs is suspended, or with `--drain` waited for.
 pub fn run(context: &mut Context, serve: &Serve) -> Result<Exit, CliError> {
@@ -14,15 +14,26 @@ pub fn run(context: &mut Context, serve: &Serve) -> Result<Exit, CliError> {
     let engine = context.engine()?;
     let dispatcher = dispatch::start(context, &engine, None)?;
     tracing::info!(database = %engine.path().display(), "serving");
-    if context.globals.http.as_deref().is_some_and(|address| address != "off") {
-        tracing::warn!("HTTP is not served by this version; --http has no effect");
-    }
-    match context.out.line("ready -").and_then(|()| context.out.flush()) {
+    let server = match http::serve(context, &engine, true) {
+        Ok(server) => server,
+        Err(error) => {
+            dispatcher.stop_and_wait(&signals);
+            return Err(error);
+        }
+    };
+    let ready = match &server {
+        Some(server) => format!("ready {}", server.url()),
+        None => "ready -".to_owned(),
+    };
+    match context.out.line(ready).and_then(|()| context.out.flush()) {
         // Nobody needs to read that line for the work to be done.
         Err(CliError::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
         told => told?,
     }
     while signals.wait(0, Duration::from_secs(3_600)) == 0 {}
+    if let Some(server) = server {
+        server.stop();
+    }
     let ended = match serve.drain {
         true => {
             tracing::info!("waiting for what runs; a second signal ends at once");

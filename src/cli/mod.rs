@@ -25,6 +25,7 @@ mod events;
 mod graph;
 mod harmless;
 mod headless;
+mod http;
 mod list;
 mod log;
 mod logging;
@@ -32,7 +33,6 @@ mod output;
 mod prompt;
 mod purge;
 mod questions;
-mod record;
 mod registry;
 mod run;
 mod scratch;
@@ -42,6 +42,8 @@ mod several;
 mod show;
 mod signals;
 mod status;
+mod todo;
+mod token;
 mod tool;
 mod wait;
 mod wake;
@@ -50,7 +52,10 @@ mod when;
 mod words;
 mod work;
 mod workflow;
-pub mod workflow_file;
+
+/// The shapes and files that all faces share.
+use crate::tools::wire as record;
+pub use crate::tools::workflow_file;
 
 use clap::Parser;
 use color_eyre::config::HookBuilder;
@@ -127,7 +132,9 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Wake(args) => wake::run(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
+        Verb::Todo(verb) => todo::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
+        Verb::Token(args) => token::run(context, &args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),
         Verb::Doctor(args) => doctor::run(context, &args),

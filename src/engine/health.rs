@@ -2,13 +2,42 @@
 //! dispatches. Reads only, but for the copy and the log of the database.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 use super::handle::{Engine, EngineError};
 use super::reconcile::look_for;
-use crate::domain::{DispatcherState, Finding, RunId};
+use crate::domain::{DispatcherState, Finding, RunId, TaskStatus};
 use crate::store::{Backup, StoreError, Window};
 
+/// The slots of whoever dispatches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Slots {
+    /// In use.
+    pub used: u32,
+    /// All; 0 where nobody dispatches.
+    pub total: u32,
+}
+
 impl Engine {
+    /// The slots of whoever dispatches.
+    pub fn slots(&self) -> Result<Slots, EngineError> {
+        let state = self.dispatcher_state();
+        let here = self.inner.slots.load(Ordering::Relaxed);
+        self.inner.store.read(|view| {
+            let total = match state {
+                DispatcherState::Nobody => 0,
+                DispatcherState::Here | DispatcherState::Draining => here,
+                DispatcherState::Elsewhere => view.dispatcher()?.map_or(0, |(_, slots, _)| slots),
+            };
+            Ok(Slots { used: view.slots_used()?, total })
+        })
+    }
+
+    /// How many tasks stand where, without those that were put away. Looks at each of them.
+    pub fn tasks_by_status(&self) -> Result<Vec<(TaskStatus, i64)>, EngineError> {
+        self.inner.store.read(|view| view.count_by_status())
+    }
+
     /// Everything that the reconciler would repair, as seen from a process that carries out nothing: the runs of a
     /// dispatcher at work are well as long as it renews their leases.
     pub fn findings(&self) -> Result<Vec<Finding>, EngineError> {

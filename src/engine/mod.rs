@@ -6,6 +6,7 @@
 
 mod act;
 mod approvals;
+mod bound;
 mod claim;
 pub mod clock;
 pub mod command;
@@ -17,6 +18,7 @@ pub mod handle;
 mod health;
 mod lifecycle;
 mod moving;
+mod notices;
 mod purge;
 mod questions;
 mod reconcile;
@@ -26,14 +28,16 @@ mod waits;
 mod workflows;
 
 pub use crate::store::{
-    Backup, Durability, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter, TaskRemains,
-    Window, is_of_a_database,
+    Backup, Durability, KeptAnswer, Page, PurgeCursor, PurgeUnit, Remains, Removed, StoreError, TaskFilter,
+    TaskRemains, Window, is_of_a_database,
 };
 pub use approvals::{OpenApproval, denied_by};
+pub use bound::{Bound, Bounds, OnceKey, Subject};
 pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit, WaitOn};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 pub use handle::{Engine, EngineError, OpenQuestion, Options, StepView, TaskView, WorkflowView};
+pub use health::Slots;
 pub use purge::Doomed;
 pub use reconcile::look_for;

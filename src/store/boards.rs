@@ -14,6 +14,13 @@ impl View<'_> {
         Ok(self.connection.prepare_cached(sql)?.query_row([id], |row| row.get(0))?)
     }
 
+    /// The names of all boards.
+    pub fn board_ids(&self) -> Result<Vec<String>, Failure> {
+        let mut statement = self.connection.prepare_cached("SELECT id FROM boards ORDER BY id")?;
+        let found = statement.query_map([], |row| row.get(0))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+
     /// All boards with their counts, by name.
     pub fn boards(&self) -> Result<Vec<BoardSummary>, Failure> {
         let mut statement = self.connection.prepare_cached(

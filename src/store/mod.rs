@@ -2,6 +2,7 @@
 //! connections for whoever looks, and a bell that tells other processes. What a row means is decided in
 //! `domain`, when it changes in `engine`; this room only keeps it. Start reading at [`writer`] and [`pen`], then [`tasks`].
 
+mod answers;
 mod approvals;
 mod bell;
 mod boards;
@@ -25,6 +26,7 @@ mod waits;
 mod workflows;
 mod writer;
 
+pub use answers::KeptAnswer;
 pub use bell::Bell;
 pub use error::{Failure, StoreError};
 pub use findings::Window;

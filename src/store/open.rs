@@ -19,10 +19,17 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../../assets/migrations/0002_purge.sql"),
     include_str!("../../assets/migrations/0003_definitions.sql"),
     include_str!("../../assets/migrations/0004_waits.sql"),
+    include_str!("../../assets/migrations/0005_http.sql"),
 ];
 
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// Device and number of a file.
+pub(super) fn file_number(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
 
 /// How long a lock of another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -36,6 +36,45 @@ pub struct Page<T> {
     pub next_cursor: Option<String>,
 }
 
+/// A filter as the statements take it.
+struct Wanted {
+    any: bool,
+    statuses: String,
+    labels: String,
+    assignee: Option<String>,
+    all: bool,
+    /// Priority and number of the last task of the page before.
+    after: (i64, i64),
+    /// One more than asked for, which tells whether there is another page; -1 for all.
+    limit: i64,
+}
+
+impl Wanted {
+    fn of(filter: &TaskFilter) -> Result<Wanted, Failure> {
+        let after = match &filter.cursor {
+            None => (-1, 0),
+            Some(cursor) => cursor
+                .split_once('.')
+                .and_then(|(p, s)| Some((p.parse::<i64>().ok()?, s.parse::<i64>().ok()?)))
+                .ok_or_else(|| {
+                    Refusal::invalid("cursor", "that is no cursor of a list; leave it out to begin anew")
+                })?,
+        };
+        Ok(Wanted {
+            any: filter.statuses.is_empty(),
+            statuses: to_json(&filter.statuses)?,
+            labels: to_json(&filter.labels)?,
+            assignee: filter.assignee.clone(),
+            all: filter.all,
+            after,
+            limit: match filter.limit {
+                0 => -1,
+                n => i64::try_from(n).unwrap_or(i64::MAX - 1) + 1,
+            },
+        })
+    }
+}
+
 impl View<'_> {
     /// The task with this number.
     pub fn task(&self, seq: i64) -> Result<Option<Task>, Failure> {
@@ -91,90 +130,115 @@ impl View<'_> {
 
     /// A page of tasks by priority, then number.
     pub fn tasks(&self, filter: &TaskFilter) -> Result<Page<Task>, Failure> {
-        let (after_priority, after_seq) = match &filter.cursor {
-            None => (-1, 0),
-            Some(cursor) => cursor
-                .split_once('.')
-                .and_then(|(p, s)| Some((p.parse::<i64>().ok()?, s.parse::<i64>().ok()?)))
-                .ok_or_else(|| {
-                    Refusal::invalid("cursor", "that is no cursor of a list; leave it out to begin anew")
-                })?,
-        };
-        let statuses = to_json(&filter.statuses)?;
-        let labels = to_json(&filter.labels)?;
-        let limit = match filter.limit {
-            0 => -1,
-            n => i64::try_from(n).unwrap_or(i64::MAX - 1) + 1,
-        };
-        // The two shapes differ so that the usual one walks the small index of open tasks in order.
+        let wanted = Wanted::of(filter)?;
+        // The shapes differ so that the usual ones walk the small index of open tasks in order.
         let open = filter.statuses.iter().all(|s| !s.is_closed()) && !filter.all;
-        let sql = if open {
-            concat!(
-                "SELECT ",
-                task_columns!(),
-                " FROM tasks INDEXED BY tasks_open
-                 WHERE status NOT IN ('success','cancelled') AND archived_at_ms IS NULL
-                   AND (priority, seq) > (:priority, :seq)
-                   AND (:board IS NULL OR board_id = :board)
-                   AND (:any OR status IN (SELECT value FROM json_each(:statuses)))
-                   AND (:assignee IS NULL OR assignee = :assignee)
-                   AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE wanted.value NOT IN
-                                   (SELECT value FROM json_each(tasks.labels)))
-                   AND :all IS NOT NULL
-                 ORDER BY priority, seq LIMIT :limit"
-            )
-        } else {
-            concat!(
-                "SELECT ",
-                task_columns!(),
-                " FROM tasks
-                 WHERE (:all OR archived_at_ms IS NULL)
-                   AND (priority, seq) > (:priority, :seq)
-                   AND (:board IS NULL OR board_id = :board)
-                   AND (:any OR status IN (SELECT value FROM json_each(:statuses)))
-                   AND (:assignee IS NULL OR assignee = :assignee)
-                   AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE wanted.value NOT IN
-                                   (SELECT value FROM json_each(tasks.labels)))
-                 ORDER BY priority, seq LIMIT :limit"
-            )
+        let mut items = match (open, &filter.board) {
+            (true, Some(board)) => self.open_of(board, &wanted, None)?,
+            (true, None) => self.open_of_all(&wanted)?,
+            (false, _) => self.any(&wanted, filter.board.as_deref())?,
         };
-        let one_board = concat!(
-            "SELECT ",
-            task_columns!(),
-            " FROM tasks INDEXED BY tasks_open
-             WHERE status NOT IN ('success','cancelled') AND archived_at_ms IS NULL
-               AND board_id = :board
-               AND (priority, seq) > (:priority, :seq)
-               AND (:any OR status IN (SELECT value FROM json_each(:statuses)))
-               AND (:assignee IS NULL OR assignee = :assignee)
-               AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE wanted.value NOT IN
-                               (SELECT value FROM json_each(tasks.labels)))
-               AND :all IS NOT NULL
-             ORDER BY priority, seq LIMIT :limit"
-        );
-        let sql = if open && filter.board.is_some() { one_board } else { sql };
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let found = statement.query_map(
-            named_params! {
-                ":board": filter.board,
-                ":any": filter.statuses.is_empty(),
-                ":statuses": statuses,
-                ":labels": labels,
-                ":assignee": filter.assignee,
-                ":all": filter.all,
-                ":priority": after_priority,
-                ":seq": after_seq,
-                ":limit": limit,
-            },
-            rows::task,
-        )?;
-        let mut items = found.collect::<Result<Vec<_>, _>>()?;
         let mut next_cursor = None;
         if filter.limit > 0 && items.len() > filter.limit {
             items.truncate(filter.limit);
             next_cursor = items.last().map(|task| format!("{}.{}", task.priority, task.seq));
         }
         Ok(Page { items, next_cursor })
+    }
+
+    /// The open tasks of all boards: each board is read in its own order, and only as far as it can still matter.
+    /// There is no index over all boards, which every step of every task would have to keep.
+    fn open_of_all(&self, wanted: &Wanted) -> Result<Vec<Task>, Failure> {
+        let mut merged: Vec<Task> = Vec::new();
+        let mut until = None;
+        for board in self.board_ids()? {
+            let found = self.open_of(&board, wanted, until)?;
+            if found.is_empty() {
+                continue;
+            }
+            merged.extend(found);
+            merged.sort_by_key(|task| (task.priority, task.seq));
+            if let Ok(most) = usize::try_from(wanted.limit)
+                && merged.len() >= most
+            {
+                merged.truncate(most);
+                until = merged.last().map(|task| (task.priority, task.seq));
+            }
+        }
+        Ok(merged)
+    }
+
+    /// The open tasks of a board, in order; with `until`, only those before that place.
+    fn open_of(&self, board: &str, wanted: &Wanted, until: Option<(u8, i64)>) -> Result<Vec<Task>, Failure> {
+        let sql = concat!(
+            "SELECT ",
+            task_columns!(),
+            " FROM tasks INDEXED BY tasks_open
+             WHERE status NOT IN ('success','cancelled') AND archived_at_ms IS NULL
+               AND board_id = :board
+               AND (priority, seq) > (:priority, :seq)
+               AND (priority, seq) < (:until_priority, :until_seq)
+               AND (:any OR status IN (SELECT value FROM json_each(:statuses)))
+               AND (:assignee IS NULL OR assignee = :assignee)
+               AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE wanted.value NOT IN
+                               (SELECT value FROM json_each(tasks.labels)))
+             ORDER BY priority, seq LIMIT :limit"
+        );
+        let (until_priority, until_seq) = until.map_or((i64::MAX, i64::MAX), |(p, s)| (i64::from(p), s));
+        let params = named_params! {
+            ":board": board,
+            ":any": wanted.any,
+            ":statuses": wanted.statuses,
+            ":labels": wanted.labels,
+            ":assignee": wanted.assignee,
+            ":priority": wanted.after.0,
+            ":seq": wanted.after.1,
+            ":until_priority": until_priority,
+            ":until_seq": until_seq,
+            ":limit": wanted.limit,
+        };
+        self.tasks_of(sql, params)
+    }
+
+    /// Tasks of any status.
+    fn any(&self, wanted: &Wanted, board: Option<&str>) -> Result<Vec<Task>, Failure> {
+        let sql = concat!(
+            "SELECT ",
+            task_columns!(),
+            " FROM tasks
+             WHERE (:all OR archived_at_ms IS NULL)
+               AND (priority, seq) > (:priority, :seq)
+               AND (:board IS NULL OR board_id = :board)
+               AND (:any OR status IN (SELECT value FROM json_each(:statuses)))
+               AND (:assignee IS NULL OR assignee = :assignee)
+               AND NOT EXISTS (SELECT 1 FROM json_each(:labels) AS wanted WHERE wanted.value NOT IN
+                               (SELECT value FROM json_each(tasks.labels)))
+             ORDER BY priority, seq LIMIT :limit"
+        );
+        let params = named_params! {
+            ":board": board,
+            ":any": wanted.any,
+            ":statuses": wanted.statuses,
+            ":labels": wanted.labels,
+            ":assignee": wanted.assignee,
+            ":all": wanted.all,
+            ":priority": wanted.after.0,
+            ":seq": wanted.after.1,
+            ":limit": wanted.limit,
+        };
+        self.tasks_of(sql, params)
+    }
+
+    /// How many tasks stand where, without those that were put away.
+    pub fn count_by_status(&self) -> Result<Vec<(TaskStatus, i64)>, Failure> {
+        let sql = "SELECT status, count(*) FROM tasks WHERE archived_at_ms IS NULL GROUP BY status";
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let found = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+        let found = found.collect::<Result<Vec<(String, i64)>, _>>()?;
+        let of = |status: TaskStatus| {
+            found.iter().find(|(word, _)| word == status.as_str()).map_or(0, |(_, n)| *n)
+        };
+        Ok(TaskStatus::ALL.iter().map(|status| (*status, of(*status))).collect())
     }
 
     /// All steps of a workflow, in the order they were made.

@@ -127,7 +127,8 @@ impl Shape {
 }
 
 impl Field {
-    fn schema(&self) -> Value {
+    /// The JSON schema of its values.
+    pub fn schema(&self) -> Value {
         let mut schema = match self.kind {
             Kind::Text => json!({ "type": "string" }),
             Kind::Id => json!({ "type": ["string", "integer"] }),

@@ -156,7 +156,8 @@ fn unknown_status(word: &str) -> ToolError {
     )
 }
 
-fn new_task(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<NewTask, ToolError> {
+/// The task that a call describes. What it runs is checked against these agents; `None` = they are not known here.
+pub fn new_task(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<NewTask, ToolError> {
     let title = params.text_or_empty("title");
     let description = params.text_or_empty("description");
     let goal = match description.trim().is_empty() {
@@ -185,7 +186,8 @@ fn new_task(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Re
     })
 }
 
-fn edit(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<TaskEdit, ToolError> {
+/// The change that a call describes.
+pub fn edit(ctx: &ToolContext, agents: Option<&[String]>, params: &Params) -> Result<TaskEdit, ToolError> {
     let goal = params.text_or_empty("title");
     Ok(TaskEdit {
         title: params.text("title"),

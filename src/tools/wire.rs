@@ -1,19 +1,21 @@
-//! What programs read: the JSON shapes of records, lists and answers. Tasks and workflows look as the tools
-//! print them.
+//! What programs read: the JSON shapes of records, lists and answers, the same at the command line and over HTTP.
+//! Tasks and workflows look as the tools print them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::error::CliError;
+pub use super::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
 use crate::domain::{Approval, Event, Question, Run, Task, Wait};
-use crate::engine::{Engine, OpenApproval, OpenQuestion, TaskView};
-pub use crate::tools::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
+use crate::engine::{Engine, EngineError, OpenApproval, OpenQuestion, TaskView};
 
 /// A TaskRecord: the task, with who holds its run and until when.
-pub fn task(engine: &Engine, task: &Task) -> Result<Value, CliError> {
-    let run = engine.active_run(task)?;
+pub fn task(engine: &Engine, task: &Task) -> Result<Value, EngineError> {
+    let run = match task.current_run_id {
+        None => None,
+        Some(_) => engine.active_run(task)?,
+    };
     Ok(with_run(task, run.as_ref()))
 }
 

@@ -1,0 +1,550 @@
+//! The one way that a request goes: who may call, what the path, the query, the headers and the body say, the call of
+//! the engine on a thread that may block, and the answer. What an endpoint adds to that is in its row of the table.
+
+use axum::body::{Body as HttpBody, Bytes};
+use axum::extract::{FromRequestParts, Query, RawPathParams, Request, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
+use sha2::{Digest, Sha256};
+use std::time::Duration;
+
+use super::problem::Problem;
+use super::table::{Body, Does, Endpoint};
+use super::token::Role;
+use super::{Api, BODY_LIMIT, stream};
+use crate::domain::id::IdKind;
+use crate::domain::text::{one_line, shortened};
+use crate::domain::{ApprovalId, IdRef, RunId, TaskId};
+use crate::engine::{Bound, Bounds, Command, Engine, KeptAnswer, OnceKey, Outcome, Subject};
+use crate::tools::params::Params;
+use crate::tools::shape::Kind;
+use crate::tools::{Shape, ToolContext, wire};
+
+/// How much of a body that is too long is still read, so that its sender comes to reading the answer.
+const DRAINED: usize = 16 * BODY_LIMIT;
+/// How long a body may take to arrive.
+const BODY_PATIENCE: Duration = Duration::from_secs(30);
+/// How long an answer waits for the processes of a run to be gone, unless told not to wait.
+const END_PATIENCE: Duration = Duration::from_secs(30);
+/// The longest Idempotency-Key.
+const KEY_LIMIT: usize = 200;
+
+/// One request, read and checked.
+pub struct Call {
+    /// The engine and what else there is.
+    pub api: Api,
+    params: Vec<(String, String)>,
+    /// The query.
+    pub query: Params,
+    /// The body's fields.
+    pub body: Params,
+    /// The body as it came: its fields, where it is an object.
+    pub raw: Map<String, Value>,
+    /// The bytes and the type of a definition.
+    pub definition: Option<(Bytes, bool)>,
+}
+
+/// An answer.
+pub enum Reply {
+    /// A value.
+    Json(Value),
+    /// A value with the version that `If-Match` takes.
+    Versioned(Value, i64),
+    /// Bytes of a log.
+    Bytes(Vec<u8>),
+}
+
+impl Reply {
+    /// A list.
+    pub fn list(items: Vec<Value>, next_cursor: Option<String>) -> Reply {
+        Reply::Json(wire::list(items, next_cursor))
+    }
+}
+
+impl Call {
+    /// The part of the path with this name.
+    pub fn param(&self, name: &str) -> &str {
+        self.params.iter().find(|(known, _)| known == name).map_or("", |(_, value)| value)
+    }
+
+    /// The task that the path names.
+    pub fn task(&self) -> Result<IdRef, Problem> {
+        Ok(IdRef::parse(self.param("id"), IdKind::Task)?)
+    }
+
+    /// The caller, as a tool sees it.
+    pub fn context(&self) -> ToolContext {
+        ToolContext {
+            engine: self.engine().clone(),
+            actor: self.api.actor().clone(),
+            inside: None,
+            cwd: self.api.cwd().to_owned(),
+            session: None,
+            board: None,
+        }
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        self.api.engine()
+    }
+}
+
+/// Answers one request.
+pub async fn answer(State(api): State<Api>, endpoint: &'static Endpoint, request: Request) -> Response {
+    match answered(api, endpoint, request).await {
+        Ok(response) => response,
+        Err(problem) => problem.into_response(),
+    }
+}
+
+async fn answered(api: Api, endpoint: &'static Endpoint, request: Request) -> Result<Response, Problem> {
+    let (mut parts, body) = request.into_parts();
+    allow(&parts, endpoint)?;
+    let params = path_params(&mut parts).await?;
+    let query = Params::read(endpoint.query, &query_fields(&mut parts, endpoint.query).await?)?;
+    let bounds = Pending::read(&parts.headers, endpoint)?;
+    let mut call = Call { api, params, query, body: nothing()?, raw: Map::new(), definition: None };
+    let fingerprint = read_body(&mut call, endpoint, &parts, body).await?;
+    match endpoint.does {
+        Does::Follow => stream::follow(call, &parts.headers).await,
+        Does::Look(look) => {
+            let reply = blocking(move || look(&call)).await?;
+            Ok(respond(endpoint.status, reply))
+        }
+        Does::Change(command) => change(call, endpoint, command, bounds, fingerprint).await,
+    }
+}
+
+fn nothing() -> Result<Params, Problem> {
+    Ok(Params::read(&super::shapes::NOTHING, &Map::new())?)
+}
+
+/// Who only reads changes nothing.
+fn allow(parts: &Parts, endpoint: &Endpoint) -> Result<(), Problem> {
+    match parts.extensions.get::<Role>() {
+        Some(role) if *role >= endpoint.role() => Ok(()),
+        _ => Err(Problem::new(
+            StatusCode::FORBIDDEN,
+            "not_allowed",
+            "this token only looks; what changes something needs the one that `andon token admin` prints",
+        )),
+    }
+}
+
+async fn path_params(parts: &mut Parts) -> Result<Vec<(String, String)>, Problem> {
+    let found = RawPathParams::from_request_parts(parts, &()).await.map_err(|_| {
+        Problem::malformed("bad_path", "the path is not UTF-8 text where it is decoded; write it anew")
+    })?;
+    let params: Vec<(String, String)> =
+        found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+    match params.iter().all(|(_, value)| !value.contains('\0')) {
+        true => Ok(params),
+        false => Err(Problem::malformed("bad_path", "the path holds a NUL character; leave it out")),
+    }
+}
+
+/// The fields of a query as the values that their shape wants.
+async fn query_fields(parts: &mut Parts, shape: &Shape) -> Result<Map<String, Value>, Problem> {
+    let raw = parts.uri.query().unwrap_or("").to_owned();
+    let Query(pairs) =
+        Query::<Vec<(String, String)>>::from_request_parts(parts, &()).await.map_err(|error| {
+            Problem::malformed(
+                "bad_query",
+                format!("the query can't be read: {}", one_line(&error.body_text())),
+            )
+        })?;
+    let is_broken =
+        |text: &str| text.contains('\0') || (text.contains('\u{fffd}') && !raw.contains("%EF%BF%BD"));
+    let mut fields = Map::new();
+    for (name, value) in pairs {
+        if is_broken(&name) || is_broken(&value) {
+            let detail =
+                "the query is not UTF-8 text where it is decoded, or holds a NUL character; write it anew";
+            return Err(Problem::malformed("bad_query", detail));
+        }
+        let value = match shape.field(&name).map(|field| field.kind) {
+            Some(Kind::Whole(..)) => value.parse::<i64>().map_or(json!(value), |number| json!(number)),
+            Some(Kind::Flag) => value.parse::<bool>().map_or(json!(value), |flag| json!(flag)),
+            Some(Kind::Texts) => {
+                let list = fields.entry(name).or_insert_with(|| json!([]));
+                if let Value::Array(list) = list {
+                    list.push(json!(value));
+                }
+                continue;
+            }
+            _ => json!(value),
+        };
+        if fields.insert(name.clone(), value).is_some() {
+            let name = shortened(&one_line(&name), 40);
+            let detail = format!("`{name}` is in the query twice; keep one");
+            return Err(Problem::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid_params", detail));
+        }
+    }
+    Ok(fields)
+}
+
+/// Reads the body into the call; gives what tells one request from another.
+async fn read_body(
+    call: &mut Call,
+    endpoint: &Endpoint,
+    parts: &Parts,
+    body: HttpBody,
+) -> Result<String, Problem> {
+    if let Body::None = endpoint.body {
+        return Ok(fingerprint(parts, b""));
+    }
+    let bytes = tokio::time::timeout(BODY_PATIENCE, collect(body)).await.map_err(|_| {
+        Problem::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "body_timeout",
+            "the body took too long to arrive; send it again",
+        )
+    })??;
+    match endpoint.body {
+        Body::None => {}
+        Body::Definition => {
+            let is_json = media_type(&parts.headers, &["application/json"]).is_ok();
+            if !is_json {
+                media_type(
+                    &parts.headers,
+                    &["application/yaml", "application/x-yaml", "text/yaml", "text/x-yaml"],
+                )?;
+            }
+            call.definition = Some((bytes.clone(), is_json));
+        }
+        Body::Object(shape) => {
+            let may_be_absent = shape.actions.iter().all(|action| action.needs.is_empty());
+            if bytes.is_empty() && !may_be_absent {
+                return Err(Problem::malformed(
+                    "empty_body",
+                    "this request needs a body: a JSON object with its fields",
+                ));
+            }
+            if !bytes.is_empty() {
+                media_type(&parts.headers, &["application/json"])?;
+                call.raw = object(&bytes)?;
+            }
+            call.body = Params::read(shape, &call.raw)?;
+        }
+    }
+    Ok(fingerprint(parts, &bytes))
+}
+
+/// The bytes of a body, up to the limit.
+async fn collect(mut body: HttpBody) -> Result<Bytes, Problem> {
+    let mut kept = Vec::new();
+    let mut length = 0usize;
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Problem::malformed("bad_body", "the body broke off; send it again"))?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        match length {
+            0..=BODY_LIMIT => kept.extend_from_slice(&data),
+            _ if length > DRAINED => break,
+            _ => kept = Vec::new(),
+        }
+    }
+    match length <= BODY_LIMIT {
+        true => Ok(kept.into()),
+        false => Err(Problem::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "body_too_large",
+            format!("a body has at most {BODY_LIMIT} bytes, and this one has more; shorten it"),
+        )),
+    }
+}
+
+fn media_type(headers: &HeaderMap, wanted: &[&str]) -> Result<(), Problem> {
+    let given = headers.get(header::CONTENT_TYPE).and_then(|given| given.to_str().ok()).unwrap_or("");
+    let given = given.split(';').next().unwrap_or("").trim();
+    match wanted.iter().any(|wanted| wanted.eq_ignore_ascii_case(given)) {
+        true => Ok(()),
+        false => Err(Problem::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "unsupported_media_type",
+            format!("this body has to be {}; say so in the header Content-Type", wanted[0]),
+        )),
+    }
+}
+
+/// The JSON that a body holds.
+pub fn json_of<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        Problem::malformed("bad_json", format!("the body is no JSON: {}", one_line(&error.to_string())))
+    })
+}
+
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    match json_of(bytes)? {
+        Value::Object(mut fields) => {
+            fields.values_mut().for_each(whole);
+            Ok(fields)
+        }
+        _ => Err(Problem::new(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid_params",
+            "the body has to be a JSON object with the fields of this request",
+        )),
+    }
+}
+
+/// 10.0 is a whole number too.
+fn whole(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = value.as_f64().filter(|n| value.is_f64() && n.fract() == 0.0 && n.abs() < EXACT) {
+        *value = json!(number as i64);
+    }
+}
+
+/// Tells one request from another: method, path with query, and body.
+fn fingerprint(parts: &Parts, body: &[u8]) -> String {
+    let mut digest = Sha256::new();
+    digest.update(parts.method.as_str().as_bytes());
+    digest.update(b" ");
+    digest.update(parts.uri.path_and_query().map_or("", |path| path.as_str()).as_bytes());
+    digest.update(b"\n");
+    digest.update(body);
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the headers of a request bind it to.
+struct Pending {
+    version: Option<i64>,
+    key: Option<String>,
+}
+
+impl Pending {
+    fn read(headers: &HeaderMap, endpoint: &Endpoint) -> Result<Pending, Problem> {
+        if !endpoint.is_write() {
+            return Ok(Pending { version: None, key: None });
+        }
+        Ok(Pending { version: if_match(headers)?, key: idempotency_key(headers)? })
+    }
+
+    /// The bounds for a call.
+    fn bounds(&self, call: &Call, endpoint: &Endpoint, fingerprint: String) -> Result<Bounds, Problem> {
+        let subject = match endpoint.path.split('/').nth(1) {
+            Some("tasks") if endpoint.path.contains("{id}") => Some(Subject::Task(call.task()?)),
+            Some("workflows") if endpoint.path.contains("{id}") => {
+                Some(Subject::Workflow(call.param("id").to_owned()))
+            }
+            _ => None,
+        };
+        let once = self.key.clone().map(|key| OnceKey { key, fingerprint });
+        Ok(Bounds { version: subject.zip(self.version), once })
+    }
+}
+
+/// The version that `If-Match` names. `*` takes any.
+fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
+    let malformed = || {
+        Problem::malformed("bad_if_match", "If-Match takes one version, as the ETag of an answer gives it")
+    };
+    let mut all = headers.get_all(header::IF_MATCH).iter();
+    let Some(given) = all.next() else { return Ok(None) };
+    let given = given.to_str().map_err(|_| malformed())?.trim();
+    if all.next().is_some() {
+        return Err(malformed());
+    }
+    match given {
+        "*" => Ok(None),
+        given => given.trim_matches('"').parse().map(Some).map_err(|_| malformed()),
+    }
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let mut all = headers.get_all(HeaderName::from_static("idempotency-key")).iter();
+    let Some(given) = all.next() else { return Ok(None) };
+    let key = given.to_str().unwrap_or("").trim().trim_matches('"');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    match all.next().is_none() && !key.is_empty() && key.len() <= KEY_LIMIT && key.bytes().all(plain) {
+        true => Ok(Some(key.to_owned())),
+        false => Err(Problem::malformed(
+            "bad_idempotency_key",
+            format!("an Idempotency-Key is 1 to {KEY_LIMIT} letters, digits, and `-._:`; choose another"),
+        )),
+    }
+}
+
+/// Carries out the command of a call.
+async fn change(
+    call: Call,
+    endpoint: &'static Endpoint,
+    command: fn(&Call) -> Result<Command, Problem>,
+    pending: Pending,
+    fingerprint: String,
+) -> Result<Response, Problem> {
+    let api = call.api.clone();
+    let waits = call.body.flag("wait") != Some(false);
+    let done = blocking(move || {
+        let command = command(&call)?;
+        let bounds = pending.bounds(&call, endpoint, fingerprint)?;
+        let key = bounds.once.as_ref().map(|once| once.key.clone());
+        let bound = call.engine().execute_bound(command, call.api.actor(), bounds)?;
+        let told = match bound {
+            Bound::Before(kept) => return before(call.engine(), endpoint, kept).map(Done::Told),
+            Bound::Done(outcome) => told(call.engine(), endpoint, &outcome)?,
+        };
+        match told {
+            Done::Told(told) => kept(call.engine(), key.as_deref(), told).map(Done::Told),
+            Done::Ends { task, run, .. } => Ok(Done::Ends { task, run, key }),
+        }
+    })
+    .await?;
+    match done {
+        Done::Told(told) => Ok(told.respond()),
+        Done::Ends { task, run, key } => {
+            let ended = waits && when_ended(&api, &task, &run).await?;
+            let told = blocking(move || {
+                let told =
+                    of_task(api.engine(), &IdRef::Full(task.0), if ended { endpoint.status } else { 202 })?;
+                kept(api.engine(), key.as_deref(), told)
+            });
+            Ok(told.await?.respond())
+        }
+    }
+}
+
+/// What came of a command.
+enum Done {
+    /// All there is to tell.
+    Told(Told),
+    /// A live run is being ended.
+    Ends { task: TaskId, run: RunId, key: Option<String> },
+}
+
+/// A status and a value, to be told now and whenever the same is sent again.
+struct Told {
+    status: u16,
+    body: Value,
+}
+
+impl Told {
+    fn respond(self) -> Response {
+        match self.body.get("version").and_then(Value::as_i64) {
+            Some(version) => respond(self.status, Reply::Versioned(self.body, version)),
+            None => respond(self.status, Reply::Json(self.body)),
+        }
+    }
+}
+
+fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done, Problem> {
+    let body = match outcome {
+        Outcome::Task(task) => wire::task(engine, task)?,
+        Outcome::Accepted { task, run } => {
+            return Ok(Done::Ends { task: task.id.clone(), run: run.clone(), key: None });
+        }
+        Outcome::Tasks(tasks) => {
+            let items = tasks.iter().map(|task| wire::task(engine, task)).collect::<Result<_, _>>()?;
+            wire::list(items, None)
+        }
+        Outcome::Question(question) => wire::question(question),
+        Outcome::Workflow(workflow) => wire::workflow(&engine.workflow(workflow.id.as_str())?),
+        Outcome::Advanced { workflow, changes } => {
+            let mut body = wire::workflow(&engine.workflow(workflow.id.as_str())?);
+            body["changes"] = json!(changes);
+            body
+        }
+        Outcome::Board(name) => json!({ "id": name }),
+        Outcome::Approval(approval) => wire::approval(approval),
+        Outcome::Wait(wait) => wire::wait(wait),
+        Outcome::Timer(timer) => json!(timer),
+        Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),
+        Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => Value::Null,
+    };
+    Ok(Done::Told(Told { status: endpoint.status, body }))
+}
+
+fn of_task(engine: &Engine, task: &IdRef, status: u16) -> Result<Told, Problem> {
+    let mut body = wire::task(engine, &engine.task(task)?)?;
+    if status == 202 {
+        body["accepted"] = json!(true);
+    }
+    Ok(Told { status, body })
+}
+
+/// Keeps an answer under its key.
+fn kept(engine: &Engine, key: Option<&str>, told: Told) -> Result<Told, Problem> {
+    if let Some(key) = key {
+        engine.keep_answer(key, told.status, &told.body.to_string())?;
+    }
+    Ok(told)
+}
+
+/// The answer to a request that was carried out before. Where it was not kept, what it was about is told anew.
+fn before(engine: &Engine, endpoint: &Endpoint, kept: KeptAnswer) -> Result<Told, Problem> {
+    if let Some((status, body)) = kept.answer
+        && let Ok(body) = serde_json::from_str(&body)
+    {
+        return Ok(Told { status, body });
+    }
+    let status = endpoint.status;
+    let body = match kept.about.get(..2) {
+        Some("t_") => return of_task(engine, &IdRef::Full(kept.about), status),
+        Some("w_") => wire::workflow(&engine.workflow(&kept.about)?),
+        Some("a_") => wire::approval(&engine.approval(&ApprovalId(kept.about))?),
+        Some("q_") => wire::question(&engine.question(&kept.about.as_str().into())?),
+        _ => json!({ "id": kept.about }),
+    };
+    Ok(Told { status, body })
+}
+
+/// Waits until a run is no longer its task's own; false where that takes too long.
+async fn when_ended(api: &Api, task: &TaskId, run: &RunId) -> Result<bool, Problem> {
+    let end = tokio::time::Instant::now() + END_PATIENCE;
+    let mut changes = api.engine().changes();
+    let mut stopping = api.stopping();
+    loop {
+        changes.mark_unchanged();
+        let (engine, id) = (api.engine().clone(), IdRef::Full(task.0.clone()));
+        let now = blocking(move || Ok(engine.task(&id)?)).await?;
+        if now.current_run_id.as_ref() != Some(run) {
+            return Ok(true);
+        }
+        tokio::select! {
+            _ = changes.changed() => {}
+            _ = stopping.wait_for(|stop| *stop) => return Ok(false),
+            // A hint may be lost; it is looked anyway.
+            () = tokio::time::sleep(Duration::from_millis(500)) => {}
+            () = tokio::time::sleep_until(end) => return Ok(false),
+        }
+    }
+}
+
+/// Runs what blocks on a thread of its own.
+pub async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, Problem> + Send + 'static,
+) -> Result<R, Problem> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(done) => done,
+        Err(error) => {
+            tracing::error!(%error, "a request ended in a fault of the program");
+            Err(Problem::fault())
+        }
+    }
+}
+
+fn respond(status: u16, reply: Reply) -> Response {
+    let (body, media, version) = match reply {
+        Reply::Json(value) => (HttpBody::from(value.to_string()), "application/json", None),
+        Reply::Versioned(value, version) => {
+            (HttpBody::from(value.to_string()), "application/json", Some(version))
+        }
+        Reply::Bytes(bytes) => (HttpBody::from(bytes), "application/octet-stream", None),
+    };
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    if let Some(version) = version
+        && let Ok(tag) = HeaderValue::from_str(&format!("\"{version}\""))
+    {
+        headers.insert(header::ETAG, tag);
+    }
+    response
+}
