@@ -165,7 +165,7 @@ const RUN: &str = "id:text task_id:text number:whole epoch:whole attempt:whole o
 
 const QUESTION: &str =
     "task_id:text question_id:text kind:text question:text run_id:text? purpose:text options:texts
-    asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text?";
+    asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text? expires_at_ms:whole? expires_at:text?";
 
 const APPROVAL: &str =
     "approval_id:text kind:text task_id:text run_id:text? tool:text risk:text call:any hash:text

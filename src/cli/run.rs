@@ -11,8 +11,8 @@ use super::prompt::Prompt;
 use super::signals::{self, Signals};
 use super::watch::{self, Watch};
 use super::{definition_file, dispatch, questions, record, settle, workflow};
-use crate::domain::{Refusal, TaskStatus, Workflow, WorkflowStatus};
-use crate::engine::{Command, Engine, OpenQuestion, Outcome};
+use crate::domain::{IdRef, Refusal, TaskStatus, Workflow, WorkflowId, WorkflowStatus};
+use crate::engine::{Command, Engine, OpenApproval, OpenQuestion, Outcome};
 
 /// Signals and typed answers are looked at this often.
 const TICK: Duration = Duration::from_millis(100);
@@ -121,10 +121,19 @@ impl Show {
             if watch.is_over() {
                 return Ok(Ended::Closed);
             }
+            if asks && !context.out.is_json() {
+                for waiting in open_approvals(engine, &watch)? {
+                    let (call, seq) = (waiting.approval.label(), waiting.seq);
+                    context.out.note(&format!("waits for approval of `{call}`: andon allow {seq}"));
+                }
+            }
             if asks && !self.no_input {
                 prompt.show(context, &open_questions(engine, &watch)?)?;
             }
-            if self.no_input && watch.status() == WorkflowStatus::Blocked {
+            if self.no_input
+                && watch.status() == WorkflowStatus::Blocked
+                && !goes_on_by_itself(engine, &made.id)?
+            {
                 return Ok(Ended::NeedsPerson(open_questions(engine, &watch)?));
             }
             prompt.take_answers(context)?;
@@ -157,6 +166,23 @@ fn open_questions(engine: &Engine, watch: &Watch) -> Result<Vec<OpenQuestion>, C
     Ok(open)
 }
 
+fn open_approvals(engine: &Engine, watch: &Watch) -> Result<Vec<OpenApproval>, CliError> {
+    let mut open = engine.approvals(None)?;
+    open.retain(|waiting| watch.has(&waiting.approval.task_id));
+    Ok(open)
+}
+
+/// Whether something that its steps wait for (a timer, an event, the end of a task) comes without a person.
+fn goes_on_by_itself(engine: &Engine, id: &WorkflowId) -> Result<bool, CliError> {
+    let view = engine.workflow(id.as_str())?;
+    for step in view.steps.iter().filter(|step| step.status == TaskStatus::Blocked) {
+        if engine.task_view(&IdRef::Seq(step.seq))?.card.waiting.is_some() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// Lists what is asked, and makes the refusal that ends the verb.
 fn needs_person(
     context: &mut Context,
@@ -168,12 +194,17 @@ fn needs_person(
             context.out.line(line)?;
         }
     }
-    let fix = match open.first() {
-        Some(asked) => format!("andon answer {} TEXT", asked.seq),
-        None => format!("andon workflow status {}", workflow.id),
+    let steps = context.engine()?.workflow(workflow.id.as_str())?.steps;
+    let mut approvals = context.engine()?.approvals(None)?;
+    approvals.retain(|waiting| steps.iter().any(|step| step.seq == waiting.seq));
+    let fix = match (open.first(), approvals.first()) {
+        (Some(asked), _) => format!("andon answer {} TEXT", asked.seq),
+        (None, Some(waiting)) => format!("andon allow {}", waiting.seq),
+        (None, None) => format!("andon workflow status {}", workflow.id),
     };
     let message = format!("workflow {} waits for a person; `{fix}`, then it goes on", workflow.id);
     let questions: Vec<Value> = open.iter().map(record::open_question).collect();
-    let detail = json!({ "workflow_id": workflow.id, "questions": questions });
+    let approvals: Vec<Value> = approvals.iter().map(record::open_approval).collect();
+    let detail = json!({ "workflow_id": workflow.id, "questions": questions, "approvals": approvals });
     Ok(CliError::Refused(Refusal::state("needs_person", message).with_detail(detail)))
 }

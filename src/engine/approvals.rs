@@ -8,12 +8,12 @@ use super::act::{Act, data};
 use super::command::{ApprovalRef, Outcome};
 use super::handle::{Engine, EngineError};
 use super::settle::End;
-use crate::domain::approval::{Author, Call, Rule, Scope};
+use crate::domain::approval::{ApprovalPolicy, Author, Call, Rule, Scope};
 use crate::domain::id::IdKind;
 use crate::domain::text::{TEXT_LIMIT, limited, shortened};
 use crate::domain::{
-    Actor, Approval, ApprovalId, EventKind, Executor, IdRef, Ledger, Refusal, RunId, RunOutcome, Task,
-    TaskStatus, WaitState,
+    Actor, Approval, ApprovalId, EventKind, Executor, IdRef, Ledger, Refusal, Risk, RunId, RunOutcome, Task,
+    TaskStatus, WaitState, Work,
 };
 use crate::store::{Failure, View};
 
@@ -74,22 +74,26 @@ impl Engine {
     /// What the policy says about a call by this caller.
     pub fn rule(&self, actor: &Actor, call: &Call) -> Result<Rule, EngineError> {
         let policy = &self.inner.core.policy().approvals;
-        let agent = self.inner.store.read(|view| agent_name(view, actor))?;
+        let agent = self.inner.store.read(|view| agent_name(view, policy, actor))?;
         Ok(policy.rule(author(&agent), &call.tool, call.risk))
     }
 }
 
 /// The name by which the policy knows a caller; empty for a person. That of a run is its task's agent, whatever the
-/// caller calls itself.
-fn agent_name(view: &View<'_>, actor: &Actor) -> Result<String, Failure> {
+/// caller calls itself. A step that is a plain tool, without a program, says what the author of the step wrote.
+fn agent_name(view: &View<'_>, policy: &ApprovalPolicy, actor: &Actor) -> Result<String, Failure> {
     let said = match actor {
         Actor::Operator { .. } | Actor::Engine => return Ok(String::new()),
         Actor::Guest { name } => name.clone(),
         Actor::Agent { task, name, .. } => {
             let task = view.task_by_id(task)?;
-            match task.as_ref().map(Task::lane).unwrap_or_default() {
-                "" => name.clone(),
-                agent => agent.to_owned(),
+            let work = task.as_ref().and_then(|task| task.executor.as_ref()).map(|executor| &executor.work);
+            match (work, &task) {
+                (Some(Work::Tool { name, .. }), Some(task)) if policy.risk(name) != Risk::Exec => {
+                    return Ok(task.written_by.clone());
+                }
+                (Some(Work::Agent { name, .. }), _) => name.clone(),
+                _ => name.clone(),
             }
         }
     };
@@ -125,7 +129,7 @@ fn about(approval: &Approval) -> Map<String, Value> {
 impl Act<'_, '_> {
     /// Who writes in this act: empty for a person.
     pub(super) fn writer(&self) -> Result<String, Failure> {
-        agent_name(self.tx, &self.actor)
+        agent_name(self.tx, &self.policy.approvals, &self.actor)
     }
 
     /// Refuses work that the policy denies its author, when it is put onto the board.
@@ -370,6 +374,11 @@ impl Act<'_, '_> {
         kind: EventKind,
         end: End,
     ) -> Result<Task, Failure> {
+        // A pause of its workflow holds what waits; this waits no more.
+        if ledger.task().held {
+            let said = data([("held", json!(false))]);
+            ledger.edit(EventKind::Held, said, self.now, |t| t.held = false);
+        }
         let run = self.new_run(ledger.task(), None)?;
         self.step_running(&mut ledger, &run, kind)?;
         self.tx.insert_run(ledger.task().seq, &run)?;

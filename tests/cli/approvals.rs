@@ -132,3 +132,22 @@ fn the_configuration_says_what_agents_may_do() {
         assert!(said.err.contains(words) || said.out.contains(words), "`{words}` is missing: {said:?}");
     }
 }
+
+#[test]
+fn what_a_persons_step_puts_onto_the_board_runs_and_what_an_agents_step_puts_there_asks() {
+    let house = House::new();
+    let _daemon = house.daemon(&[]);
+    let flow = |name: &str| {
+        let text = format!(
+            "name: {name}\nsteps:\n  - id: a\n    tool_name: task\n    \
+             tool_params: {{ action: create, title: of {name}, command: \"true\", start: true }}\n"
+        );
+        house.file(&format!("{name}.yaml"), &text)
+    };
+    assert_eq!(house.andon(&["run", &flow("mine")]).code, 0);
+    assert_eq!(house.andon(&["wait", "2"]).code, 0, "a person wrote it");
+    let agents = format!("andon run {} >/dev/null", flow("its"));
+    house.done(&["add", "agent", "--wait", "--", "sh", "-c", &agents]);
+    house.until("5", "blocked");
+    assert_eq!(house.json(&["approvals"])["items"][0]["title"], "of its");
+}

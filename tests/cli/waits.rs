@@ -128,3 +128,23 @@ fn a_question_is_given_up_only_where_its_asker_said_when() {
     assert!(log.contains("question_expired") && log.contains("code 4"), "{log}");
     assert_eq!(house.json(&["questions"])["items"], json!([]));
 }
+
+#[test]
+fn run_without_input_waits_for_a_timer_and_stops_at_an_approval_with_the_way_out() {
+    let house = House::new();
+    let timer = house.andon(&["tool", r#"{"tool":"timer","action":"create","in_seconds":2}"#]);
+    let timer: serde_json::Value = serde_json::from_str(&timer.out).unwrap();
+    let id = timer["result"]["timer_id"].as_str().unwrap();
+    let flow = |name: &str, tool: &str, params: &str| {
+        let text =
+            format!("name: {name}\nsteps:\n  - id: a\n    tool_name: {tool}\n    tool_params: {params}\n");
+        house.file(&format!("{name}.yaml"), &text)
+    };
+    let waits = flow("waits", "wait_for", &format!("{{ wake: timer, resource: {id}, reason: a moment }}"));
+    assert_eq!(house.andon(&["run", &waits, "--no-input"]).code, 0, "no person is needed for a timer");
+    let call = r#"{ command: ["andon", "tool", "{\"tool\":\"exec\",\"command\":\"true\"}"] }"#;
+    let asks = flow("asks", "exec", call);
+    let said = house.andon(&["run", &asks, "--no-input"]);
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.err.contains("andon allow"), "{said:?}");
+}

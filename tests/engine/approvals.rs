@@ -540,3 +540,87 @@ fn a_thousand_cards_that_ask_hold_up_nothing_that_may_run() {
     assert_eq!(started, Some(mine.id));
     assert_eq!(clockwork.store.read(|view| view.open_approvals(None)).unwrap().len(), 250);
 }
+
+#[test]
+fn of_two_clients_that_decide_and_cancel_at_once_exactly_one_wins_and_the_others_are_told() {
+    let house = House::new();
+    let player = Player::obedient();
+    let dispatcher = house.dispatch(&player);
+    for _ in 0..30 {
+        let task = made_by_agent(&house, |_| {});
+        house.until(&task, TaskStatus::Blocked);
+        let allow = |for_task| Command::Allow { approval: of(&task), for_task };
+        let commands = [
+            allow(false),
+            allow(true),
+            Command::Deny { approval: of(&task), reason: "no".into() },
+            Command::Cancel { task: id(&task), reason: None },
+        ];
+        let start = std::sync::Barrier::new(commands.len());
+        let results: Vec<Result<Outcome, Refusal>> = std::thread::scope(|scope| {
+            let threads: Vec<_> = commands
+                .into_iter()
+                .map(|command| {
+                    let (house, start) = (&house, &start);
+                    scope.spawn(move || {
+                        start.wait();
+                        house.run(command)
+                    })
+                })
+                .collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let decided = results[..3].iter().filter(|r| r.is_ok()).count();
+        assert!(decided == 1 || (decided == 0 && results[3].is_ok()), "{results:#?}");
+        for refused in results[..3].iter().filter_map(|r| r.as_ref().err()) {
+            assert!(["approval_decided", "approval_cancelled"].contains(&refused.code), "{refused:?}");
+        }
+        let approval = &approvals(&house, &task)[0];
+        assert_ne!(approval.state, WaitState::Open);
+        if results[2].is_ok() {
+            assert!(player.starts().iter().all(|spec| spec.task != task.id), "what was denied never runs");
+        }
+        if results[3].is_ok() {
+            house.until(&task, TaskStatus::Cancelled);
+        } else if results[2].is_err() {
+            player.succeed(&task, "done");
+        }
+    }
+    end(dispatcher);
+}
+
+#[test]
+fn a_step_that_is_denied_while_its_workflow_is_paused_is_held_no_more() {
+    let house = House::new();
+    let player = Player::obedient();
+    let dispatcher = house.dispatch(&player);
+    let step = |name: &str| StepDefinition {
+        id: name.into(),
+        name: name.into(),
+        tool_name: "exec".into(),
+        tool_params: serde_json::from_value(json!({ "command": name })).unwrap(),
+        timeout_seconds: 300,
+        priority: 5,
+        ..StepDefinition::default()
+    };
+    let definition = WorkflowDefinition { name: "w".into(), board: None, steps: vec![step("a"), step("b")] };
+    let make =
+        Command::CreateWorkflow { definition: Box::new(definition), board: None, cwd: None, start: true };
+    let Outcome::Workflow(made) = house.run_as(make, &agent()).unwrap() else { panic!() };
+    let steps = house.engine.workflow(made.id.as_str()).unwrap().steps;
+    let task = |at: usize| house.engine.task(&andon::domain::IdRef::Seq(steps[at].seq)).unwrap();
+    house.until(&task(0), TaskStatus::Blocked);
+    house.until(&task(1), TaskStatus::Blocked);
+    allow(&house, &task(1)).unwrap();
+    let running = player.running(&task(1));
+    house.run(Command::PauseWorkflow { workflow: made.id.0.clone() }).unwrap();
+    assert!(task(0).held && !task(1).held);
+    deny(&house, &task(0), "no").unwrap();
+    assert_eq!((task(0).status, task(0).held), (TaskStatus::Failed, false));
+    house.run(Command::ResumeWorkflow { workflow: made.id.0.clone() }).unwrap();
+    house.task(Command::Retry { task: id(&task(0)) });
+    let asks = house.until(&task(0), TaskStatus::Blocked);
+    assert!(!asks.held);
+    player.say(&running, Report::Ended(Ending::success("done")));
+    end(dispatcher);
+}
