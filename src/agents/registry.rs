@@ -29,6 +29,10 @@ impl StepTools for RegistryTools {
     }
 
     fn call(&self, call: &StepCall<'_>) -> Result<StepReply, String> {
+        // The run before waited, and this one goes on with what came.
+        if let ("wait_for", Some(came)) = (call.name, &call.spec.answer) {
+            return Ok(StepReply::Done(came.answer.clone()));
+        }
         let cwd = match call.folder {
             Some(folder) => folder.to_owned(),
             None => std::env::current_dir()

@@ -452,6 +452,9 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
         }
         Outcome::Board(name) => json!({ "id": name }),
         Outcome::Approval(approval) => wire::approval(approval),
+        Outcome::Wait(wait) => wire::wait(wait),
+        Outcome::Timer(timer) => json!(timer),
+        Outcome::Woken { wake, first, woken } => wire::woken(wake, *first, *woken),
         Outcome::Purged(_) | Outcome::Permitted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))
@@ -481,12 +484,18 @@ fn before(engine: &Engine, endpoint: &Endpoint, kept: KeptAnswer) -> Result<Told
         return Ok(Told { status, body });
     }
     let status = endpoint.status;
-    let body = match kept.about.get(..2) {
-        Some("t_") => return of_task(engine, &IdRef::Full(kept.about), status),
-        Some("w_") => wire::workflow(&engine.workflow(&kept.about)?),
-        Some("a_") => wire::approval(&engine.approval(&ApprovalId(kept.about))?),
-        Some("q_") => wire::question(&engine.question(&kept.about.as_str().into())?),
-        _ => json!({ "id": kept.about }),
+    let about = kept.about;
+    if let Some(key) = about.strip_prefix("wake ")
+        && let Some(wake) = engine.wake(key)?
+    {
+        return Ok(Told { status, body: wire::woken(&wake, false, 0) });
+    }
+    let body = match about.get(..2) {
+        Some("t_") => return of_task(engine, &IdRef::Full(about), status),
+        Some("w_") => wire::workflow(&engine.workflow(&about)?),
+        Some("a_") => wire::approval(&engine.approval(&ApprovalId(about))?),
+        Some("q_") => wire::question(&engine.question(&about.as_str().into())?),
+        _ => json!({ "id": about.strip_prefix("board ").unwrap_or(&about) }),
     };
     Ok(Told { status, body })
 }

@@ -65,9 +65,10 @@ fn listed(context: &Context, engine: &Engine, open: &[OpenApproval]) -> Result<V
     let mut lines = Vec::new();
     for waiting in open {
         let approval = &waiting.approval;
+        let unseen = if waiting.seen_by.is_empty() { "  (nobody has seen it)" } else { "" };
         let head = format!("#{} {}", waiting.seq, one_line(&waiting.title));
         lines.push(format!(
-            "{}  {} asks, {}  risk {}  {}",
+            "{}  {} asks, {}  risk {}  {}{unseen}",
             context.out.paint(Style::new().bold(), &head),
             one_line(&approval.asked_by),
             words::ago(now - approval.asked_at_ms),

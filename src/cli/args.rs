@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, purge, questions, run, scripted_agent, show, status, token, tool, wait, workflow,
+    list, log, purge, questions, run, scripted_agent, show, status, token, tool, wait, wake, workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -125,6 +125,8 @@ pub enum Verb {
     Allow(approvals::AllowArgs),
     /// Deny a call that waits for approval
     Deny(approvals::DenyArgs),
+    /// Tell of an event from outside that cards wait for
+    Wake(wake::WakeArgs),
     /// Create, start and watch a workflow: exit 0 SUCCESS, 10 FAILED, 11 CANCELLED
     Run(run::RunArgs),
     /// Workflows

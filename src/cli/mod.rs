@@ -45,6 +45,7 @@ mod status;
 mod token;
 mod tool;
 mod wait;
+mod wake;
 mod watch;
 mod when;
 mod words;
@@ -127,6 +128,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Approvals(args) => approvals::list(context, args),
         Verb::Allow(args) => approvals::allow(context, args),
         Verb::Deny(args) => approvals::deny(context, args),
+        Verb::Wake(args) => wake::run(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),

@@ -64,8 +64,9 @@ pub fn listed(context: &Context, open: &[OpenQuestion]) -> Vec<String> {
     for asked in open {
         let question = &asked.question;
         let head = format!("#{} {}", asked.seq, one_line(&asked.title));
+        let unseen = if asked.seen_by.is_empty() { "  (nobody has seen it)" } else { "" };
         lines.push(format!(
-            "{}  {}, {}  {}",
+            "{}  {}, {}  {}{unseen}",
             context.out.paint(Style::new().bold(), &head),
             one_line(&question.asked_by),
             words::ago(now - question.asked_at_ms),

@@ -8,7 +8,7 @@ use super::run::Intent;
 use super::status::{TaskStatus, WorkflowStatus};
 use super::task::Dispatch;
 use super::time::Millis;
-use super::wait::Question;
+use super::wait::{Question, Wait};
 
 /// Whether anybody dispatches, as seen from this process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -137,6 +137,8 @@ pub struct Card {
     pub question: Option<Question>,
     /// The call that waits for a decision.
     pub approval: Option<Approval>,
+    /// What else it waits for, which comes by itself.
+    pub waiting: Option<Wait>,
     /// The active run.
     pub run: Option<RunBrief>,
 }

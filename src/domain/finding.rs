@@ -23,8 +23,10 @@ pub enum FindingKind {
     HeldForNobody,
     /// An answer was given, the run that asked has ended, and the task still waits.
     UnreadAnswer,
-    /// A question is open, and its task does not wait for it.
+    /// A wait is open, and its task does not wait for it.
     StrayQuestion,
+    /// A task waits for what has happened already, or can never happen.
+    VainWait,
     /// A workflow's counts or status do not follow from its steps, or a step is ready and nothing queues it.
     Workflow,
 }
@@ -38,6 +40,7 @@ wire_enum!(FindingKind {
     HeldForNobody = "held_for_nobody",
     UnreadAnswer = "unread_answer",
     StrayQuestion = "stray_question",
+    VainWait = "vain_wait",
     Workflow = "workflow",
 });
 
@@ -55,6 +58,7 @@ impl FindingKind {
             FindingKind::HeldForNobody => "it was held, and its workflow is not paused",
             FindingKind::UnreadAnswer => "its answer was given, and nothing went on with it",
             FindingKind::StrayQuestion => "its question was open, and it does not wait for an answer",
+            FindingKind::VainWait => "it waited for what has happened already, or can never happen",
             FindingKind::Workflow => "counts, status or queue of the workflow did not follow from its steps",
         }
     }
@@ -73,6 +77,7 @@ impl FindingKind {
             FindingKind::HeldForNobody => "let it go",
             FindingKind::UnreadAnswer => "queue the task with its answer",
             FindingKind::StrayQuestion => "withdraw the question",
+            FindingKind::VainWait => "let it go on with what became of that",
             FindingKind::Workflow => "count anew, queue or sweep steps, and set the status that follows",
         }
     }

@@ -59,6 +59,8 @@ pub fn lamp(card: &Card, now: Millis) -> Option<Lamp> {
     match card.status {
         TaskStatus::Blocked if card.question.is_some() => Some(Lamp::Question),
         TaskStatus::Blocked if card.approval.is_some() => Some(Lamp::Approval),
+        // What it waits for comes without a person.
+        TaskStatus::Blocked if card.waiting.is_some() => None,
         TaskStatus::Blocked => Some(Lamp::Blocked),
         TaskStatus::Review => Some(Lamp::Review),
         TaskStatus::Failed => Some(Lamp::Failure),
@@ -107,6 +109,8 @@ mod tests {
         assert_eq!(lamp(&asking, 0), Some(Lamp::Question));
         let approval = Some(crate::domain::Approval::default());
         assert_eq!(lamp(&Card { approval, ..card(TaskStatus::Blocked) }, 0), Some(Lamp::Approval));
+        let waiting = Some(crate::domain::Wait::default());
+        assert_eq!(lamp(&Card { waiting, ..card(TaskStatus::Blocked) }, 0), None);
         assert_eq!(lamp(&Card { archived: true, ..asking }, 0), None);
     }
 

@@ -40,5 +40,5 @@ pub use refusal::Refusal;
 pub use run::{Intent, ProcessIdentity, Run, RunOutcome, Usage};
 pub use status::{TaskStatus, WorkflowStatus};
 pub use task::{Dispatch, Task, TaskPatch};
-pub use wait::{Question, QuestionPurpose, WaitState};
+pub use wait::{Question, QuestionPurpose, Timer, Wait, WaitKind, WaitState, Waiter, Wake};
 pub use workflow::{StepCounts, Workflow};

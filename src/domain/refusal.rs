@@ -53,6 +53,7 @@ impl Refusal {
             "workflow" => "andon workflow list",
             "question" => "andon questions",
             "approval" => "andon approvals",
+            "timer" => "andon tool '{\"tool\":\"timer\",\"action\":\"list\"}'",
             "board" => "andon boards",
             "run" => "andon show ID",
             _ => "andon list --all",

@@ -7,6 +7,7 @@ use super::status::{TaskStatus, WorkflowStatus};
 use super::task::Dispatch;
 use super::text::one_line;
 use super::time::{Millis, short_age};
+use super::wait::{Wait, WaitKind};
 
 /// What is true around the card.
 #[derive(Debug, Clone, Default)]
@@ -77,18 +78,19 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
                 format!("press s, or andon resume {seq}"),
             ));
         }
-        TaskStatus::Blocked => match (&card.question, &card.approval) {
-            (Some(question), _) => reasons.push(reason(
+        TaskStatus::Blocked => match (&card.question, &card.approval, &card.waiting) {
+            (Some(question), ..) => reasons.push(reason(
                 "question",
                 format!("it asks: {}", one_line(&question.text)),
                 format!("press a, or andon answer {seq} TEXT"),
             )),
-            (None, Some(approval)) => reasons.push(reason(
+            (None, Some(approval), _) => reasons.push(reason(
                 "approval",
                 format!("waits for approval, since {} wrote it: {}", approval.asked_by, approval.label()),
                 format!("press a, or andon allow {seq}, or andon deny {seq} --reason TEXT"),
             )),
-            (None, None) => reasons.push(reason(
+            (None, None, Some(wait)) => reasons.push(waits_for(seq, wait, now)),
+            (None, None, None) => reasons.push(reason(
                 "blocked",
                 with_detail("it is blocked", &card.blocked_reason),
                 format!("andon unblock {seq}"),
@@ -118,6 +120,22 @@ pub fn why(card: &Card, around: &Surroundings, now: Millis) -> Vec<Reason> {
         }
     }
     reasons
+}
+
+fn waits_for(seq: i64, wait: &Wait, now: Millis) -> Reason {
+    let mut text = format!("waits for {}", wait.label());
+    if !wait.reason.is_empty() {
+        text.push_str(&format!(": {}", one_line(&wait.reason)));
+    }
+    if let Some(at) = wait.expires_at_ms {
+        text.push_str(&format!("; gives up in {}", short_age((at - now).max(0))));
+    }
+    let fix = match wait.kind {
+        WaitKind::TaskResult => format!("andon why {}", wait.subject),
+        WaitKind::Event => format!("andon wake {}, or andon unblock {seq}", one_line(&wait.subject)),
+        _ => format!("andon unblock {seq} lets it go on without"),
+    };
+    reason("waits", text, fix)
 }
 
 fn running(card: &Card, around: &Surroundings, now: Millis, reasons: &mut Vec<Reason>) {

@@ -94,7 +94,11 @@ impl<'a, 'c> Act<'a, 'c> {
         for at in [task.deadline_ms, task.not_before_ms].into_iter().flatten() {
             self.effects.push(Effect::WakeAt(at));
         }
+        let settled = task.status.is_settled() && drafts.iter().any(|draft| draft.moved.is_some());
         self.log(&task, drafts)?;
+        if settled {
+            self.trigger_ends_of(&task)?;
+        }
         Ok(task)
     }
 

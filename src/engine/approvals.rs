@@ -38,20 +38,20 @@ pub struct OpenApproval {
     pub title: String,
     /// The task's board.
     pub board_id: String,
+    /// The clients that it was shown to, the first one first; empty where nobody has seen it.
+    pub seen_by: Vec<String>,
 }
 
 impl Engine {
     /// The calls that wait for a decision, oldest first; of one board, or of all.
     pub fn approvals(&self, board: Option<&str>) -> Result<Vec<OpenApproval>, EngineError> {
         self.inner.store.read(|view| {
-            let open = view.open_approvals(board)?;
-            let named = open.into_iter().map(|(approval, seq, title, board_id)| OpenApproval {
-                approval,
-                seq,
-                title,
-                board_id,
-            });
-            Ok(named.collect())
+            let mut open = Vec::new();
+            for (approval, seq, title, board_id) in view.open_approvals(board)? {
+                let seen_by = view.deliveries(approval.id.as_str())?;
+                open.push(OpenApproval { approval, seq, title, board_id, seen_by });
+            }
+            Ok(open)
         })
     }
 

@@ -80,6 +80,7 @@ impl Act<'_, '_> {
             ledger.edit(EventKind::Due, Map::new(), self.now, |t| t.not_before_ms = None);
             self.each(ledger.task().seq, |act| act.save(ledger).map(|_| ()))?;
         }
+        self.look_at_waits()?;
         if let Some(at) = [next_deadline, next_due].into_iter().flatten().min() {
             self.effects.push(Effect::WakeAt(at));
         }
@@ -249,7 +250,7 @@ impl Act<'_, '_> {
         let answer = match undelivered {
             None => None,
             Some(found) => {
-                self.tx.deliver_answer(&found.id, &run.id)?;
+                self.tx.deliver_answer(found.id.as_str(), &run.id)?;
                 Some(GivenAnswer { question: found.question, answer: found.answer })
             }
         };

@@ -6,8 +6,8 @@ use super::purge::Doomed;
 use crate::domain::approval::Call;
 use crate::domain::time::Millis;
 use crate::domain::{
-    Approval, ApprovalId, Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Workflow,
-    WorkflowDefinition,
+    Approval, ApprovalId, Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Timer, Wait, Wake,
+    Workflow, WorkflowDefinition,
 };
 use crate::store::Removed;
 
@@ -110,6 +110,17 @@ pub enum ApprovalRef {
     Id(ApprovalId),
 }
 
+/// What a run waits for that comes by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WaitOn {
+    /// The end of a task.
+    TaskResult(IdRef),
+    /// An event from outside with this key.
+    Event(String),
+    /// The timer with this id.
+    Timer(String),
+}
+
 /// Everything that can be asked for.
 #[derive(Debug, Clone)]
 pub enum Command {
@@ -156,8 +167,9 @@ pub enum Command {
     /// Hides a task: an open one is cancelled first, a running one refused. → Task
     Delete { task: IdRef },
     /// The task asks a person and becomes BLOCKED. The caller is inside its run, or is the operator. With
-    /// `waits` the asking process lives on and waits for the answer in the same run. → Question
-    Ask { task: IdRef, question: String, options: Vec<String>, waits: bool },
+    /// `waits` the asking process lives on and waits for the answer in the same run; with `expires_at_ms` it gives up
+    /// then. → Question
+    Ask { task: IdRef, question: String, options: Vec<String>, waits: bool, expires_at_ms: Option<Millis> },
     /// Answers a question; operator only. → Question
     Answer { question: QuestionRef, answer: AnswerText },
     /// Allows a call that waits for approval: once, or as often as its task makes it; operator only. → Approval
@@ -167,6 +179,16 @@ pub enum Command {
     /// Whether the caller may make this call of a tool now. → Permitted; or Approval: then the caller, which is inside
     /// a run of `task`, waits until that is decided, its task BLOCKED meanwhile. What the policy denies is refused.
     Permit { task: Option<IdRef>, call: Box<Call> },
+    /// The task waits for what comes by itself and becomes BLOCKED; where it has happened already, it goes on at once.
+    /// The caller is inside its run. With `waits` its process lives on and waits in the same run; else the next run is
+    /// started with the outcome as its answer. → Wait
+    WaitFor { task: IdRef, on: WaitOn, reason: String, expires_at_ms: Option<Millis>, waits: bool },
+    /// An event from outside. The first of each key counts and is kept. → Woken
+    Wake { key: String, data: Value },
+    /// Sets a timer; a time that has passed lets it go off at once. → Timer
+    CreateTimer { name: String, due_at_ms: Millis },
+    /// Cancels a timer that has not gone off; whoever waits for it is told so. → Timer
+    CancelTimer { timer: String },
     /// Makes a workflow with its step tasks, PENDING. → Workflow
     CreateWorkflow {
         definition: Box<WorkflowDefinition>,
@@ -213,6 +235,19 @@ pub enum Outcome {
     Approval(Box<Approval>),
     /// The call may be made.
     Permitted,
+    /// The wait as it is now: open, or consumed with what it waited for.
+    Wait(Box<Wait>),
+    /// The timer as it is now.
+    Timer(Box<Timer>),
+    /// The event that counts.
+    Woken {
+        /// That event: this one, or the first with its key.
+        wake: Box<Wake>,
+        /// Whether it was the first.
+        first: bool,
+        /// How many waited for it.
+        woken: usize,
+    },
     /// The workflow as it is now.
     Workflow(Box<Workflow>),
     /// What a repair changed.

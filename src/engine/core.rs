@@ -312,6 +312,7 @@ impl Act<'_, '_> {
         | Command::Block { task, .. }
         | Command::Suspend { task }
         | Command::Ask { task, .. }
+        | Command::WaitFor { task, .. }
         | Command::Permit { task: Some(task), .. }) = command
         else {
             return Ok(None);
@@ -362,8 +363,8 @@ impl Act<'_, '_> {
             Command::Undepend { task: which, on } => task(self.undepend(&which, &on)),
             Command::Archive { task: which } => task(self.archive(&which)),
             Command::Delete { task: which } => task(self.delete(&which)),
-            Command::Ask { task, question, options, waits } => self
-                .ask(&task, &question, &options, waits)
+            Command::Ask { task, question, options, waits, expires_at_ms } => self
+                .ask(&task, &question, &options, waits, expires_at_ms)
                 .map(|question| Outcome::Question(Box::new(question))),
             Command::Answer { question, answer } => {
                 self.answer(&question, &answer).map(|question| Outcome::Question(Box::new(question)))
@@ -373,6 +374,16 @@ impl Act<'_, '_> {
             }
             Command::Deny { approval, reason } => {
                 self.deny(&approval, &reason).map(|approval| Outcome::Approval(Box::new(approval)))
+            }
+            Command::WaitFor { task, on, reason, expires_at_ms, waits } => self
+                .wait_for(&task, &on, &reason, expires_at_ms, waits)
+                .map(|wait| Outcome::Wait(Box::new(wait))),
+            Command::Wake { key, data } => self.wake(&key, data),
+            Command::CreateTimer { name, due_at_ms } => {
+                self.create_timer(&name, due_at_ms).map(|timer| Outcome::Timer(Box::new(timer)))
+            }
+            Command::CancelTimer { timer } => {
+                self.cancel_timer(&timer).map(|timer| Outcome::Timer(Box::new(timer)))
             }
             Command::Permit { task, call } => self.permit(task.as_ref(), &call),
             Command::CreateWorkflow { definition, board, cwd, start } => {

@@ -16,7 +16,7 @@ use crate::domain::time::Millis;
 use crate::domain::why::{self, Reason, Surroundings};
 use crate::domain::{
     Actor, Approval, BoardSnapshot, BoardSummary, Card, DispatcherState, Event, IdRef, Question, QuestionId,
-    Refusal, Run, RunId, Task, TaskId, TaskStatus, Workflow, WorkflowStatus,
+    Refusal, Run, RunId, Task, TaskId, TaskStatus, Wait, Workflow, WorkflowStatus,
 };
 use crate::store::{Durability, Page, Store, StoreError, TaskFilter};
 
@@ -36,6 +36,8 @@ pub struct TaskView {
     pub questions: Vec<Question>,
     /// All calls that a person was asked to allow, the first one first.
     pub approvals: Vec<Approval>,
+    /// All other waits, the first one first.
+    pub waits: Vec<Wait>,
     /// What it needs: number, title, status (settled ones too).
     pub predecessors: Vec<Predecessor>,
     /// What needs it.
@@ -89,6 +91,8 @@ pub struct OpenQuestion {
     pub title: String,
     /// The task's board.
     pub board_id: String,
+    /// The clients that it was shown to, the first one first; empty where nobody has seen it.
+    pub seen_by: Vec<String>,
 }
 
 /// How to open the engine.
@@ -189,6 +193,7 @@ impl Engine {
                 runs: view.runs_of(task.seq)?,
                 questions: view.questions_of(task.seq)?,
                 approvals: view.approvals_of(task.seq)?,
+                waits: view.waits_of(task.seq)?,
                 predecessors: view.predecessors(task.seq)?,
                 successors: view.successors(task.seq)?,
                 task,
@@ -234,12 +239,30 @@ impl Engine {
     /// The open questions, oldest first; of one board, or of all.
     pub fn questions(&self, board: Option<&str>) -> Result<Vec<OpenQuestion>, EngineError> {
         self.inner.store.read(|view| {
-            let open = view.open_questions(board)?;
-            Ok(open
-                .into_iter()
-                .map(|(question, seq, title, board_id)| OpenQuestion { question, seq, title, board_id })
-                .collect())
+            let mut open = Vec::new();
+            for (question, seq, title, board_id) in view.open_questions(board)? {
+                let seen_by = view.deliveries(question.id.as_str())?;
+                open.push(OpenQuestion { question, seq, title, board_id, seen_by });
+            }
+            Ok(open)
         })
+    }
+
+    /// Notes that a client (`board`, `attach`, `http`, `mcp`, with more words where it helps) has shown a question or an
+    /// approval to a person. Noting it again does nothing. Once this returns `Ok`, it survives a restart.
+    pub fn delivered(&self, id: &str, client: &str) -> Result<(), EngineError> {
+        let client = crate::domain::text::word("client", client)?;
+        let known = self.inner.store.read(|view| {
+            if view.wait(id)?.is_none() {
+                return Err(Refusal::not_found(IdKind::Question.word(), id).into());
+            }
+            Ok(view.deliveries(id)?.contains(&client))
+        })?;
+        if known {
+            return Ok(());
+        }
+        let (id, now) = (id.to_owned(), self.inner.core.now());
+        self.inner.store.write_quietly(move |tx| tx.note_delivery(&id, &client, now))
     }
 
     /// One question by its id, open or not.

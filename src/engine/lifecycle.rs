@@ -265,7 +265,7 @@ impl Act<'_, '_> {
             t.run_next = run_next;
             // An answer or a decision goes on with the same attempt, everything else begins a new one.
             match kind {
-                EventKind::Answered | EventKind::Allowed => t.run_clock(now),
+                EventKind::Answered | EventKind::Allowed | EventKind::Triggered => t.run_clock(now),
                 _ => t.start_clock(now),
             }
         })?)

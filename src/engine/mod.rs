@@ -23,6 +23,7 @@ mod questions;
 mod reconcile;
 mod settle;
 mod tasks;
+mod waits;
 mod workflows;
 
 pub use crate::store::{
@@ -31,7 +32,7 @@ pub use crate::store::{
 };
 pub use approvals::{OpenApproval, denied_by};
 pub use bound::{Bound, Bounds, OnceKey, Subject};
-pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit};
+pub use command::{AnswerText, ApprovalRef, Command, NewTask, Outcome, QuestionRef, TaskEdit, WaitOn};
 pub use core::{Core, Effect, Input, OnLost, Paths, Policy};
 pub use dispatcher::{DispatchOptions, Dispatcher, WAL_LIMIT};
 pub use executor::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};

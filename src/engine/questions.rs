@@ -4,9 +4,11 @@ use serde_json::json;
 
 use super::act::{Act, data};
 use super::command::{AnswerText, QuestionRef};
+use super::core::Effect;
 use super::settle::End;
 use crate::domain::id::IdKind;
 use crate::domain::text::shortened;
+use crate::domain::time::Millis;
 use crate::domain::wait::{LOST_OPTIONS, check_question};
 use crate::domain::{
     EventKind, IdRef, Ledger, Question, QuestionId, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task,
@@ -23,13 +25,19 @@ impl Act<'_, '_> {
         text: &str,
         options: &[String],
         waits: bool,
+        expires_at_ms: Option<Millis>,
     ) -> Result<Question, Failure> {
         check_question(text, options)?;
+        if expires_at_ms.is_some_and(|at| at <= self.now) {
+            return Err(Refusal::invalid("expires_at_ms", "a question can't end before it is asked").into());
+        }
         let mut ledger = self.open(which)?;
         let task = ledger.task().clone();
         let mut run = self.asking_run(&task)?;
         self.close_waits(&task, WaitState::Superseded)?;
-        let question = self.new_question(&task, QuestionPurpose::Clarify, text, options, Some(&run.id));
+        let mut question = self.new_question(&task, QuestionPurpose::Clarify, text, options, Some(&run.id));
+        question.expires_at_ms = expires_at_ms;
+        self.effects.extend(expires_at_ms.map(Effect::WakeAt));
         run.parked = true;
         self.tx.update_run(&run)?;
         let about = data([
@@ -75,6 +83,17 @@ impl Act<'_, '_> {
             )
             .into());
         }
+        if self.tx.triggered_wait(task.seq)?.is_some() {
+            return Err(Refusal::state(
+                "wait_triggered",
+                format!(
+                    "what task #{} waited for is there, and it was not read yet; end this run, and the next one \
+                     is given it",
+                    task.seq
+                ),
+            )
+            .into());
+        }
         Ok(run)
     }
 
@@ -101,25 +120,33 @@ impl Act<'_, '_> {
             state: WaitState::Open,
             answer: String::new(),
             asked_at_ms: self.now,
+            expires_at_ms: None,
             closed_at_ms: None,
         }
     }
 
-    /// Closes whatever a task waits for, and a question whose answer nobody read yet.
+    /// Closes whatever a task waits for. What is triggered and was not read yet can only be consumed, so the next run
+    /// is given it; only with a cancelled task nobody is left to do that.
     pub(super) fn close_waits(&mut self, task: &Task, state: WaitState) -> Result<(), Failure> {
         if !matches!(task.status, TaskStatus::Blocked | TaskStatus::Running) {
             return Ok(());
         }
-        let open = self.tx.open_question(task.seq)?;
-        let answered = self.tx.answered_question(task.seq)?;
-        for mut question in open.into_iter().chain(answered) {
+        if let Some(mut triggered) = self.tx.triggered_wait(task.seq)? {
+            triggered.state = match state {
+                WaitState::Cancelled => WaitState::Cancelled,
+                _ => WaitState::Consumed,
+            };
+            self.tx.update_wait(&triggered)?;
+        }
+        if let Some(mut question) = self.tx.open_question(task.seq)? {
             question.state = state;
             question.closed_at_ms = Some(self.now);
             self.tx.update_question(&question)?;
             let data = data([("question", json!(question.id)), ("state", json!(state))]);
             self.note(EventKind::QuestionClosed, Some(task), None, data)?;
         }
-        self.close_approval(task, state)
+        self.close_approval(task, state)?;
+        self.close_wait(task, state)
     }
 
     /// Takes an answer, once, and resumes the task in the same transaction.
@@ -175,33 +202,18 @@ impl Act<'_, '_> {
         }
     }
 
-    fn resume_answered(&mut self, mut ledger: Ledger, question: &mut Question) -> Result<(), Failure> {
-        let seq = ledger.task().seq;
+    fn resume_answered(&mut self, ledger: Ledger, question: &mut Question) -> Result<(), Failure> {
         let waits = self.tx.asker_waits(question.id.as_str())?;
-        let run = self.tx.active_run(seq)?;
         let about =
             data([("question", json!(question.id)), ("answer", json!(shortened(&question.answer, 500)))]);
-        match run {
-            // Its process asked and is about to end: the answer waits for that.
-            Some(run) if run.is_dispatched() && !waits => {
-                question.state = WaitState::Answered;
-                self.tx.update_question(question)?;
-                self.note(EventKind::Answered, Some(ledger.task()), None, about)
-            }
-            Some(run) => {
-                self.tx.update_question(question)?;
-                self.tx.deliver_answer(&question.id, &run.id)?;
-                self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
-                self.unpark(&mut ledger, run, EventKind::Answered)?;
-                self.save(ledger).map(|_| ())
-            }
-            None => {
-                self.tx.update_question(question)?;
-                self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
-                self.requeue(&mut ledger, EventKind::Answered, false)?;
-                self.save(ledger).map(|_| ())
-            }
+        self.tx.update_question(question)?;
+        self.note(EventKind::Answered, Some(ledger.task()), None, about)?;
+        // Where its process asked and is about to end, the answer waits for that.
+        if !self.go_on(ledger, question.id.as_str(), waits, EventKind::Answered)? {
+            question.state = WaitState::Answered;
+            self.tx.update_question(question)?;
         }
+        Ok(())
     }
 
     /// What a person decided about a lost run.

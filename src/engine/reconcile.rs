@@ -80,6 +80,10 @@ impl Act<'_, '_> {
             (FindingKind::HeldForNobody, _) => self.repair_held(ledger),
             (FindingKind::UnreadAnswer, _) => self.repair_unread_answer(ledger),
             (FindingKind::StrayQuestion, _) => self.repair_stray_question(&ledger),
+            (kind @ FindingKind::VainWait, _) => {
+                self.note_repair(&ledger, kind, None)?;
+                self.repair_vain_wait(finding.seq)
+            }
             // Its run has gone meanwhile.
             _ => Ok(()),
         }
@@ -190,8 +194,8 @@ impl Act<'_, '_> {
 
     fn repair_unread_answer(&mut self, ledger: Ledger) -> Result<(), Failure> {
         self.note_repair(&ledger, FindingKind::UnreadAnswer, None)?;
-        match self.tx.answered_question(ledger.task().seq)? {
-            Some(question) => self.hand_over(ledger, question).map(|_| ()),
+        match self.tx.triggered_wait(ledger.task().seq)? {
+            Some(wait) => self.hand_over(ledger, wait).map(|_| ()),
             None => Ok(()),
         }
     }
@@ -204,6 +208,7 @@ impl Act<'_, '_> {
             _ => WaitState::Superseded,
         };
         self.close_approval(task, state)?;
+        self.close_wait(task, state)?;
         let Some(mut question) = self.tx.open_question(task.seq)? else { return Ok(()) };
         question.state = state;
         question.closed_at_ms = Some(self.now);

@@ -8,8 +8,8 @@ use super::executor::{Ending, Recovery, Report};
 use crate::domain::text::{TEXT_LIMIT, shortened};
 use crate::domain::wait::LOST_OPTIONS;
 use crate::domain::{
-    EventKind, IdRef, Intent, Ledger, Question, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task,
-    TaskStatus, WaitState, retry,
+    EventKind, IdRef, Intent, Ledger, QuestionPurpose, Refusal, Run, RunId, RunOutcome, Task, TaskStatus,
+    Wait, WaitKind, WaitState, retry,
 };
 use crate::store::Failure;
 
@@ -73,7 +73,7 @@ impl Act<'_, '_> {
             }
             Report::Asked { question, options } => {
                 let task = IdRef::Full(run.task_id.0.clone());
-                match self.ask(&task, &question, &options, false) {
+                match self.ask(&task, &question, &options, false, None) {
                     // Whoever asked ends now and waits for an answer that can't come: its end has to say why.
                     Err(Failure::Refused(refusal)) => {
                         run.note = format!("its question was not taken: {refusal}");
@@ -180,8 +180,8 @@ impl Act<'_, '_> {
         if ledger.task().status == TaskStatus::Running {
             ledger.step(TaskStatus::Blocked, EventKind::Blocked, Map::new(), self.now, |_| {})?;
         }
-        match self.tx.answered_question(ledger.task().seq)? {
-            Some(question) => return self.hand_over(ledger, question),
+        match self.tx.triggered_wait(ledger.task().seq)? {
+            Some(wait) => return self.hand_over(ledger, wait),
             None => {
                 let data = data([("run", json!(run.id)), ("outcome", json!(RunOutcome::Parked))]);
                 ledger.edit(EventKind::Blocked, data, self.now, |t| {
@@ -195,11 +195,12 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// An answer that waits is read: the task is queued with it.
-    pub(super) fn hand_over(&mut self, mut ledger: Ledger, mut question: Question) -> Result<Task, Failure> {
-        question.state = WaitState::Consumed;
-        self.tx.update_question(&question)?;
-        self.requeue(&mut ledger, EventKind::Answered, false)?;
+    /// What was waited for is consumed: the task is queued with it.
+    pub(super) fn hand_over(&mut self, mut ledger: Ledger, mut wait: Wait) -> Result<Task, Failure> {
+        wait.state = WaitState::Consumed;
+        self.tx.update_wait(&wait)?;
+        let kind = if wait.kind == WaitKind::Question { EventKind::Answered } else { EventKind::Triggered };
+        self.requeue(&mut ledger, kind, false)?;
         self.save(ledger)
     }
 

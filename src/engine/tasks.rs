@@ -284,7 +284,7 @@ impl Act<'_, '_> {
 
     /// Makes a task wait for `on`, checked for cycles over the whole graph.
     fn add_dependency(&mut self, seq: i64, on: &Task) -> Result<Task, Failure> {
-        let closes = graph::path_to(on.seq, seq, |n| self.tx.needs(n))?;
+        let closes = graph::path_to(on.seq, seq, |n| self.needs_and_awaits(n))?;
         if let Some(path) = closes {
             let path: Vec<String> = std::iter::once(seq).chain(path).map(|n| format!("#{n}")).collect();
             return Err(Refusal::state(

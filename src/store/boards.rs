@@ -25,7 +25,9 @@ impl View<'_> {
     pub fn boards(&self) -> Result<Vec<BoardSummary>, Failure> {
         let mut statement = self.connection.prepare_cached(
             "SELECT boards.id, count(seq), count(*) FILTER (WHERE status = 'running'),
-               count(*) FILTER (WHERE status IN ('blocked','review','failed'))
+               count(*) FILTER (WHERE status IN ('review','failed') OR (status = 'blocked'
+                 AND NOT EXISTS (SELECT 1 FROM waits INDEXED BY waits_open WHERE task_seq = tasks.seq
+                   AND state = 'open' AND kind NOT IN ('question','approval'))))
              FROM boards LEFT JOIN tasks INDEXED BY tasks_open ON tasks.board_id = boards.id
                AND status NOT IN ('success','cancelled') AND archived_at_ms IS NULL
              GROUP BY boards.id ORDER BY boards.id",

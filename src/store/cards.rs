@@ -4,13 +4,13 @@ use rusqlite::{Row, params};
 use std::collections::HashMap;
 
 use super::error::Failure;
-use super::rows::{self, approval_columns, question_columns, word};
+use super::rows::{self, approval_columns, question_columns, wait_columns, word};
 use super::writer::View;
 use crate::domain::board::{Predecessor, RunBrief, WorkflowBrief};
 use crate::domain::executor::Work;
 use crate::domain::text::shortened;
 use crate::domain::{
-    Approval, Card, Dispatch, Executor, Intent, Question, RunId, Task, TaskId, TaskStatus, WorkflowId,
+    Approval, Card, Dispatch, Executor, Intent, Question, RunId, Task, TaskId, TaskStatus, Wait, WorkflowId,
 };
 
 /// How much of a long text a card carries, in characters.
@@ -105,6 +105,7 @@ impl View<'_> {
             predecessors: Vec::new(),
             question: None,
             approval: None,
+            waiting: None,
             run: None,
         };
         facts.read_of(task.seq)?;
@@ -160,6 +161,7 @@ fn card(row: &Row<'_>) -> rusqlite::Result<(Card, Option<WorkflowId>, bool)> {
         predecessors: Vec::new(),
         question: None,
         approval: None,
+        waiting: None,
         run: None,
     };
     let workflow = row.get::<_, Option<String>>(15)?.map(WorkflowId);
@@ -172,6 +174,7 @@ struct Facts<'v, 'c> {
     runs: HashMap<i64, RunBrief>,
     questions: HashMap<i64, Question>,
     approvals: HashMap<i64, Approval>,
+    waits: HashMap<i64, Wait>,
     workflows: HashMap<WorkflowId, Option<WorkflowBrief>>,
 }
 
@@ -193,6 +196,7 @@ impl<'v, 'c> Facts<'v, 'c> {
             runs: HashMap::new(),
             questions: HashMap::new(),
             approvals: HashMap::new(),
+            waits: HashMap::new(),
             workflows: HashMap::new(),
         };
         if let Some(board) = board {
@@ -205,7 +209,7 @@ impl<'v, 'c> Facts<'v, 'c> {
                  WHERE kind = 'question' AND state = 'open' AND task_seq IS NOT NULL AND tasks.board_id = ?1"
             );
             let mut statement = view.connection.prepare_cached(sql)?;
-            let found = statement.query_map([board], |row| Ok((row.get(11)?, rows::question(row)?)))?;
+            let found = statement.query_map([board], |row| Ok((row.get(12)?, rows::question(row)?)))?;
             facts.questions = found.collect::<Result<_, _>>()?;
             let sql = concat!(
                 "SELECT ",
@@ -217,6 +221,17 @@ impl<'v, 'c> Facts<'v, 'c> {
             let mut statement = view.connection.prepare_cached(sql)?;
             let found = statement.query_map([board], |row| Ok((row.get(11)?, rows::approval(row)?)))?;
             facts.approvals = found.collect::<Result<_, _>>()?;
+            let sql = concat!(
+                "SELECT ",
+                wait_columns!(),
+                ", waits.task_seq
+                 FROM waits INDEXED BY waits_open JOIN tasks ON tasks.seq = waits.task_seq
+                 WHERE kind NOT IN ('question','approval') AND state = 'open' AND task_seq IS NOT NULL
+                   AND tasks.board_id = ?1"
+            );
+            let mut statement = view.connection.prepare_cached(sql)?;
+            let found = statement.query_map([board], |row| Ok((row.get(14)?, rows::wait(row)?)))?;
+            facts.waits = found.collect::<Result<_, _>>()?;
         }
         Ok(facts)
     }
@@ -228,6 +243,9 @@ impl<'v, 'c> Facts<'v, 'c> {
         }
         if let Some(approval) = self.view.open_approval(seq)? {
             self.approvals.insert(seq, approval);
+        }
+        if let Some(wait) = self.view.open_wait(seq)?.filter(|wait| !wait.kind.needs_person()) {
+            self.waits.insert(seq, wait);
         }
         Ok(())
     }
@@ -260,6 +278,7 @@ impl<'v, 'c> Facts<'v, 'c> {
         card.run = self.runs.remove(&card.seq);
         card.question = self.questions.remove(&card.seq);
         card.approval = self.approvals.remove(&card.seq);
+        card.waiting = self.waits.remove(&card.seq);
         if waits {
             card.predecessors = self.open_predecessors(card.seq)?;
         }

@@ -54,6 +54,7 @@ impl View<'_> {
         let mut found = self.stray_runs()?;
         found.extend(self.lost_runs(dispatcher, now)?);
         found.extend(self.stray_questions()?);
+        found.extend(self.vain_waits()?);
         let mut next = window.clone();
         next.task = self.wrong_tasks(window, &mut found)?;
         next.workflow = self.wrong_workflows(window, &mut found)?;
@@ -103,6 +104,21 @@ impl View<'_> {
         Ok(seqs.into_iter().map(|seq| Finding::of_task(FindingKind::StrayQuestion, seq)).collect())
     }
 
+    /// Waits for a task that has ended or is gone, a timer that is over or gone, an event that has arrived.
+    fn vain_waits(&self) -> Result<Vec<Finding>, Failure> {
+        let seqs = self.numbers(
+            "SELECT task_seq FROM waits INDEXED BY waits_open
+             WHERE state = 'open' AND task_seq IS NOT NULL AND (
+               (kind = 'task_result' AND NOT EXISTS (SELECT 1 FROM tasks AS awaited
+                  WHERE awaited.id = subject AND awaited.status NOT IN ('success','failed','cancelled')))
+               OR (kind = 'timer' AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.id = subject AND timers.state = 'open'))
+               OR (kind = 'event' AND EXISTS (SELECT 1 FROM wakes WHERE key = subject)))
+             LIMIT ?1",
+            [LIMIT],
+        )?;
+        Ok(seqs.into_iter().map(|seq| Finding::of_task(FindingKind::VainWait, seq)).collect())
+    }
+
     /// Looks at a window of open tasks; the place where the next one begins.
     fn wrong_tasks(&self, window: &Window, found: &mut Vec<Finding>) -> Result<(String, i64, i64), Failure> {
         let mut statement = self.connection.prepare_cached(
@@ -112,7 +128,8 @@ impl View<'_> {
                held AND NOT coalesce((SELECT paused FROM workflows WHERE workflows.id = workflow_id), 0),
                status = 'running' AND NOT EXISTS (SELECT 1 FROM runs INDEXED BY runs_active
                                      WHERE task_seq = tasks.seq AND ended_at_ms IS NULL),
-               status = 'blocked' AND EXISTS (SELECT 1 FROM waits WHERE task_seq = tasks.seq AND state = 'answered')
+               status = 'blocked' AND EXISTS (SELECT 1 FROM waits WHERE task_seq = tasks.seq
+                   AND state IN ('answered','triggered'))
                  AND NOT EXISTS (SELECT 1 FROM runs INDEXED BY runs_active
                                      WHERE task_seq = tasks.seq AND ended_at_ms IS NULL)
              FROM tasks INDEXED BY tasks_open

@@ -20,6 +20,7 @@ mod queue;
 mod rows;
 mod runs;
 mod tasks;
+mod triggers;
 mod turnstile;
 mod waits;
 mod workflows;

@@ -3,13 +3,15 @@
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Error, Row, Rows};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::domain::approval::Scope;
 use crate::domain::{
     Approval, ApprovalId, Dispatch, Event, EventKind, Intent, Question, QuestionId, QuestionPurpose, Risk,
-    Run, RunId, RunOutcome, Task, TaskId, TaskStatus, WaitState, Workflow, WorkflowId, WorkflowStatus,
+    Run, RunId, RunOutcome, Task, TaskId, TaskStatus, Timer, TimerId, Wait, WaitId, WaitKind, WaitState,
+    Waiter, Workflow, WorkflowId, WorkflowStatus,
 };
 
 /// A column whose text must be one of a closed set of words.
@@ -202,7 +204,7 @@ pub(super) fn run(row: &Row<'_>) -> rusqlite::Result<Run> {
 macro_rules! question_columns {
     () => {
         "waits.id, waits.task_id, waits.run_id, waits.purpose, waits.body, waits.options, waits.asked_by, \
-         waits.state, waits.answer, waits.asked_at_ms, waits.closed_at_ms"
+         waits.state, waits.answer, waits.asked_at_ms, waits.closed_at_ms, waits.expires_at_ms"
     };
 }
 pub(super) use question_columns;
@@ -221,6 +223,7 @@ pub(super) fn question(row: &Row<'_>) -> rusqlite::Result<Question> {
         answer: row.get(8)?,
         asked_at_ms: row.get(9)?,
         closed_at_ms: row.get(10)?,
+        expires_at_ms: row.get(11)?,
     })
 }
 
@@ -260,6 +263,58 @@ pub(super) fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
         reason: row.get(8)?,
         asked_at_ms: row.get(9)?,
         decided_at_ms: row.get(10)?,
+    })
+}
+
+/// The columns of a wait of any kind, in the order of [`wait`].
+macro_rules! wait_columns {
+    () => {
+        "waits.id, waits.kind, waits.task_id, waits.item_id, waits.run_id, waits.subject, waits.body, \
+         waits.asked_by, waits.asker_waits, waits.state, waits.answer, waits.asked_at_ms, waits.expires_at_ms, \
+         waits.closed_at_ms"
+    };
+}
+pub(super) use wait_columns;
+
+/// A wait from a row that begins with [`wait_columns`]. What a question was answered with is a text.
+pub(super) fn wait(row: &Row<'_>) -> rusqlite::Result<Wait> {
+    let kind = word(row, 1, WaitKind::parse)?;
+    let outcome: String = row.get(10)?;
+    Ok(Wait {
+        id: WaitId(row.get(0)?),
+        kind,
+        waiter: match row.get::<_, Option<String>>(3)? {
+            Some(item) => Waiter::Item(item),
+            None => Waiter::Task(TaskId(row.get(2)?)),
+        },
+        run_id: row.get::<_, Option<String>>(4)?.map(RunId),
+        subject: row.get(5)?,
+        reason: row.get(6)?,
+        asked_by: row.get(7)?,
+        asker_waits: row.get(8)?,
+        state: word(row, 9, WaitState::parse)?,
+        outcome: match (outcome.as_str(), kind.needs_person()) {
+            ("", _) => Value::Null,
+            (text, true) => Value::from(text),
+            (_, false) => json(row, 10)?,
+        },
+        asked_at_ms: row.get(11)?,
+        expires_at_ms: row.get(12)?,
+        closed_at_ms: row.get(13)?,
+    })
+}
+
+/// A timer from a row of its table, in the order of the table.
+pub(super) fn timer(row: &Row<'_>) -> rusqlite::Result<Timer> {
+    Ok(Timer {
+        id: TimerId(row.get(0)?),
+        name: row.get(1)?,
+        due_at_ms: row.get(2)?,
+        state: word(row, 3, WaitState::parse)?,
+        created_by: row.get(4)?,
+        task_id: row.get::<_, Option<String>>(5)?.map(TaskId),
+        created_at_ms: row.get(6)?,
+        closed_at_ms: row.get(7)?,
     })
 }
 

@@ -6,13 +6,13 @@ use super::error::Failure;
 use super::rows::{self, run_columns, to_json};
 use super::writer::{Tx, View};
 use crate::domain::time::Millis;
-use crate::domain::{Intent, QuestionId, Run, RunId, TaskId};
+use crate::domain::{Intent, Run, RunId, TaskId};
 
 /// An answer that waits for the next run of its task.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Which question.
-    pub id: QuestionId,
+    /// Which question or wait.
+    pub id: String,
     /// What was asked.
     pub question: String,
     /// What was answered.

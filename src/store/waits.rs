@@ -1,4 +1,4 @@
-//! Questions and their answers.
+//! Questions and their answers, and to whom they were shown.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -6,6 +6,7 @@ use super::error::Failure;
 use super::rows::{self, question_columns, to_json};
 use super::runs::Delivery;
 use super::writer::{Tx, View};
+use crate::domain::time::Millis;
 use crate::domain::{Question, QuestionId, RunId};
 
 impl View<'_> {
@@ -27,16 +28,6 @@ impl View<'_> {
             question_columns!(),
             " FROM waits INDEXED BY waits_open
              WHERE task_seq = ?1 AND kind = 'question' AND state = 'open'"
-        );
-        Ok(self.connection.prepare_cached(sql)?.query_row([task_seq], rows::question).optional()?)
-    }
-
-    /// The question of a task that is answered and not yet read by it.
-    pub fn answered_question(&self, task_seq: i64) -> Result<Option<Question>, Failure> {
-        let sql = concat!(
-            "SELECT ",
-            question_columns!(),
-            " FROM waits WHERE task_seq = ?1 AND kind = 'question' AND state = 'answered'"
         );
         Ok(self.connection.prepare_cached(sql)?.query_row([task_seq], rows::question).optional()?)
     }
@@ -80,7 +71,7 @@ impl View<'_> {
         );
         let mut statement = self.connection.prepare_cached(sql)?;
         let found = statement
-            .query_map([board], |row| Ok((rows::question(row)?, row.get(11)?, row.get(12)?, row.get(13)?)))?;
+            .query_map([board], |row| Ok((rows::question(row)?, row.get(12)?, row.get(13)?, row.get(14)?)))?;
         Ok(found.collect::<Result<_, _>>()?)
     }
 
@@ -93,13 +84,34 @@ impl View<'_> {
             .connection
             .prepare_cached(sql)?
             .query_row([task_seq], |row| {
-                Ok(Delivery { id: QuestionId(row.get(0)?), question: row.get(1)?, answer: row.get(2)? })
+                Ok(Delivery { id: row.get(0)?, question: row.get(1)?, answer: row.get(2)? })
             })
             .optional()?)
     }
 }
 
+impl View<'_> {
+    /// To which clients a question or an approval was shown, the first one first.
+    pub fn deliveries(&self, id: &str) -> Result<Vec<String>, Failure> {
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT client FROM deliveries WHERE wait_id = ?1 ORDER BY at_ms, client")?;
+        let found = statement.query_map([id], |row| row.get(0))?;
+        Ok(found.collect::<Result<_, _>>()?)
+    }
+}
+
 impl Tx<'_> {
+    /// Notes that a question or an approval was shown to a client.
+    pub fn note_delivery(&self, id: &str, client: &str, now: Millis) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached(
+                "INSERT INTO deliveries (wait_id, client, at_ms) VALUES (?1, ?2, ?3) ON CONFLICT DO NOTHING",
+            )?
+            .execute(params![id, client, now])?;
+        Ok(())
+    }
+
     /// Writes a new question.
     pub fn insert_question(
         &self,
@@ -110,8 +122,8 @@ impl Tx<'_> {
         self.connection
             .prepare_cached(
                 "INSERT INTO waits (id, kind, purpose, task_seq, task_id, run_id, body, options, asked_by,
-                   asker_waits, state, asked_at_ms)
-                 VALUES (?1, 'question', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                   asker_waits, state, asked_at_ms, expires_at_ms)
+                 VALUES (?1, 'question', ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 question.id.as_str(),
@@ -125,6 +137,7 @@ impl Tx<'_> {
                 asker_waits,
                 question.state.as_str(),
                 question.asked_at_ms,
+                question.expires_at_ms,
             ])?;
         Ok(())
     }
@@ -143,10 +156,10 @@ impl Tx<'_> {
     }
 
     /// Notes which run was given an answer: each is given once.
-    pub fn deliver_answer(&self, question: &QuestionId, run: &RunId) -> Result<(), Failure> {
+    pub fn deliver_answer(&self, wait: &str, run: &RunId) -> Result<(), Failure> {
         self.connection
             .prepare_cached("UPDATE waits SET delivered_to = ?2 WHERE id = ?1")?
-            .execute([question.as_str(), run.as_str()])?;
+            .execute([wait, run.as_str()])?;
         Ok(())
     }
 }

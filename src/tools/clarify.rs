@@ -8,7 +8,8 @@ use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
-use crate::domain::{IdRef, QuestionId, WaitState};
+use crate::domain::time::SECOND_MS;
+use crate::domain::{QuestionId, WaitState};
 use crate::engine::{Command, Outcome};
 
 /// How long one wait for a change lasts before the question is looked at anyway.
@@ -29,8 +30,18 @@ pub const CLARIFY: Shape = Shape {
             kind: Kind::Flag,
             about: "wait for the answer; yes inside a run unless false, no outside of one unless true",
         },
+        Field {
+            name: "expires_in_seconds",
+            kind: Kind::Whole(1, 31_536_000),
+            about: "give up when nobody has answered by then; never unless given",
+        },
     ],
-    actions: &[Action { name: "", about: "", needs: &["question"], takes: &["options", "task_id", "wait"] }],
+    actions: &[Action {
+        name: "",
+        about: "",
+        needs: &["question"],
+        takes: &["options", "task_id", "wait", "expires_in_seconds"],
+    }],
 };
 
 /// Asks, and waits where the caller waits.
@@ -45,13 +56,16 @@ pub fn call(ctx: &ToolContext, params: &Params) -> Result<Value, ToolError> {
             ));
         }
     };
-    let inside = is_own(ctx, &task)?;
+    let inside = ctx.is_own(&task)?;
     let wait = params.flag("wait").unwrap_or(inside);
     let command = Command::Ask {
         task,
         question: params.text_or_empty("question"),
         options: params.texts("options").unwrap_or_default(),
         waits: inside && wait,
+        expires_at_ms: params
+            .small("expires_in_seconds")
+            .map(|seconds| ctx.engine.now() + i64::from(seconds) * SECOND_MS),
     };
     let Outcome::Question(question) = ctx.engine.execute(command, &ctx.actor)? else {
         return Err(ToolError::failed("no_question", "the question was not recorded; ask again"));
@@ -61,14 +75,6 @@ pub fn call(ctx: &ToolContext, params: &Params) -> Result<Value, ToolError> {
     }
     let answer = answer(ctx, &question.id)?;
     Ok(json!({ "question_id": question.id, "answer": answer }))
-}
-
-fn is_own(ctx: &ToolContext, task: &IdRef) -> Result<bool, ToolError> {
-    match &ctx.inside {
-        None => Ok(false),
-        Some(inside) if *task == IdRef::Full(inside.task.0.clone()) => Ok(true),
-        Some(inside) => Ok(ctx.engine.task(task)?.id == inside.task),
-    }
 }
 
 /// Waits, for as long as it takes, until the question is answered or no longer asked.

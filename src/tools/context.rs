@@ -45,6 +45,15 @@ impl ToolContext {
         Folder::new(of_task.as_ref().map_or(&self.cwd, |path| Path::new(path)), &self.cwd)
     }
 
+    /// Whether this is the caller's own task.
+    pub fn is_own(&self, task: &IdRef) -> Result<bool, ToolError> {
+        match &self.inside {
+            None => Ok(false),
+            Some(inside) if *task == IdRef::Full(inside.task.0.clone()) => Ok(true),
+            Some(inside) => Ok(self.engine.task(task)?.id == inside.task),
+        }
+    }
+
     /// The caller's own task, if it is inside a run.
     pub fn own_task(&self) -> Option<IdRef> {
         self.inside.as_ref().map(|inside| IdRef::Full(inside.task.0.clone()))

@@ -14,6 +14,8 @@ pub mod record;
 pub mod registry;
 pub mod shape;
 pub mod task;
+pub mod timer;
+pub mod wait_for;
 pub mod wire;
 pub mod workflow;
 pub mod workflow_file;
@@ -31,7 +33,7 @@ use params::Params;
 
 /// The names of all tools, which are those that a workflow's step may use.
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow"]
+    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "wait_for", "timer"]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

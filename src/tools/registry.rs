@@ -7,15 +7,23 @@ use super::context::ToolContext;
 use super::error::ToolError;
 use super::params::Params;
 use super::shape::{Kind, Risk, Shape};
-use super::{clarify, exec, files, names, permission, task, workflow};
+use super::{clarify, exec, files, names, permission, task, timer, wait_for, workflow};
 use crate::domain::definition::{Vocabulary, nearest};
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
 use crate::domain::wait::check_question;
 
 /// All tools.
-const SHAPES: &[&Shape] =
-    &[&exec::EXEC, &files::READ, &files::WRITE, &clarify::CLARIFY, &task::TASK, &workflow::WORKFLOW];
+const SHAPES: &[&Shape] = &[
+    &exec::EXEC,
+    &files::READ,
+    &files::WRITE,
+    &clarify::CLARIFY,
+    &task::TASK,
+    &workflow::WORKFLOW,
+    &wait_for::WAIT_FOR,
+    &timer::TIMER,
+];
 
 /// The tools, and what names their calls may use.
 #[derive(Debug, Clone, Default)]
@@ -44,6 +52,12 @@ pub fn faults_of_step(tool: &str, params: &Map<String, Value>) -> Vec<String> {
         }
     }
     let mut faults = Params::faults(shape, &known);
+    if shape.name == clarify::CLARIFY.name && known.contains_key("expires_in_seconds") {
+        faults.push(
+            "`expires_in_seconds` is for calls from inside a run; a step waits until it is answered"
+                .to_owned(),
+        );
+    }
     if shape.name == clarify::CLARIFY.name
         && let Ok(clarify) = Params::read(shape, params)
     {
@@ -118,6 +132,14 @@ impl Registry {
                 let message = format!("a step's {name} is carried out by its executor, not by the registry");
                 Err(ToolError::invalid("not_a_plain_step", message))
             }
+            // Its run ends and is parked; the next one has the outcome.
+            "wait_for" => {
+                let mut params = params.clone();
+                params.insert("wait".to_owned(), Value::from(false));
+                let told =
+                    self.run(ctx, &wait_for::WAIT_FOR, &Params::read(&wait_for::WAIT_FOR, &params)?)?;
+                Ok(told["outcome"].to_string())
+            }
             _ => {
                 let shape = find(name)?;
                 Ok(as_text(name, self.run(ctx, shape, &Params::read(shape, params)?)?))
@@ -149,6 +171,8 @@ impl Registry {
             "write_file" => files::write(&ctx.folder()?, params),
             "clarify" => clarify::call(ctx, params),
             "task" => task::call(ctx, self.agents.as_deref(), params),
+            "wait_for" => wait_for::call(ctx, params),
+            "timer" => timer::call(ctx, params),
             _ => workflow::call(ctx, self.vocabulary(), params),
         }
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 pub use super::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Approval, Event, Question, Run, Task};
+use crate::domain::{Approval, Event, Question, Run, Task, Wait, Wake};
 use crate::engine::{Engine, EngineError, OpenApproval, OpenQuestion, TaskView};
 
 /// A TaskRecord: the task, with who holds its run and until when.
@@ -26,7 +26,8 @@ pub fn task_view(view: &TaskView) -> Value {
     record["runs"] = Value::Array(view.runs.iter().map(run).collect());
     let questions = view.questions.iter().map(|one| (one.asked_at_ms, question(one)));
     let approvals = view.approvals.iter().map(|one| (one.asked_at_ms, approval(one)));
-    let mut waits: Vec<(i64, Value)> = questions.chain(approvals).collect();
+    let others = view.waits.iter().map(|one| (one.asked_at_ms, wait(one)));
+    let mut waits: Vec<(i64, Value)> = questions.chain(approvals).chain(others).collect();
     waits.sort_by_key(|(at, _)| *at);
     record["waits"] = waits.into_iter().map(|(_, wait)| wait).collect();
     record["dependencies"] = neighbours(&view.predecessors);
@@ -62,6 +63,7 @@ pub fn question(question: &Question) -> Value {
 /// An open question with what is known of its task.
 pub fn open_question(open: &OpenQuestion) -> Value {
     let mut record = question(&open.question);
+    record["seen_by"] = json!(open.seen_by);
     record["seq"] = json!(open.seq);
     record["title"] = json!(open.title);
     record["board_id"] = json!(open.board_id);
@@ -84,10 +86,31 @@ pub fn approval(approval: &Approval) -> Value {
 /// An open approval with what is known of its task.
 pub fn open_approval(open: &OpenApproval) -> Value {
     let mut record = approval(&open.approval);
+    record["seen_by"] = json!(open.seen_by);
     record["seq"] = json!(open.seq);
     record["title"] = json!(open.title);
     record["board_id"] = json!(open.board_id);
     record
+}
+
+/// A wait for what comes by itself.
+pub fn wait(wait: &Wait) -> Value {
+    let mut record = Map::new();
+    record.insert("wait_id".to_owned(), json!(wait.id));
+    for (name, value) in with_twins(wait) {
+        if !matches!(name.as_str(), "id" | "asker_waits") {
+            record.insert(name, value);
+        }
+    }
+    Value::Object(record)
+}
+
+/// An event from outside: the one that counts, whether it was the first of its key, and how many it woke.
+pub fn woken(wake: &Wake, first: bool, woken: usize) -> Value {
+    json!({
+        "key": wake.key, "data": wake.data, "at": rfc3339(wake.at_ms), "at_ms": wake.at_ms,
+        "first": first, "woken": woken,
+    })
 }
 
 /// An event.

@@ -15,4 +15,5 @@ mod scripted;
 mod several;
 mod streams;
 mod terminal;
+mod waits;
 mod workflows;

@@ -335,6 +335,7 @@ fn an_answer_to_a_question_does_not_let_the_next_command_through() {
         question: "May I?".into(),
         options: vec!["yes".into()],
         waits: true,
+        expires_at_ms: None,
     };
     let Outcome::Question(question) = house.run_as(question, &asking.agent()).unwrap() else { panic!() };
     let question = QuestionRef::Id(question.id);

@@ -124,6 +124,11 @@ impl Clockwork {
         self.store.read(|view| view.resolve(&IdRef::Seq(task.seq))).unwrap()
     }
 
+    /// Changes the file behind the engine's back, as damage does.
+    pub fn damage(&self, sql: &str) {
+        rusqlite::Connection::open(self.store.path()).unwrap().execute_batch(sql).unwrap();
+    }
+
     pub fn runs(&self, task: &Task) -> Vec<Run> {
         self.store.read(|view| view.runs_of(task.seq)).unwrap()
     }

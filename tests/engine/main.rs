@@ -15,4 +15,5 @@ mod questions;
 mod reconciler;
 mod recovery;
 mod store;
+mod waits;
 mod workflows;

@@ -221,6 +221,7 @@ impl World {
                     question: "which?".into(),
                     options: vec!["a".into(), "b".into()],
                     waits: true,
+                    expires_at_ms: None,
                 };
                 self.handle(Input::Command { command, actor });
             }

@@ -30,6 +30,7 @@ impl Asking {
             question: text.into(),
             options: vec!["staging".into(), "production".into()],
             waits,
+            expires_at_ms: None,
         };
         match self.house.run_as(command, &self.agent()).unwrap() {
             Outcome::Question(question) => *question,

@@ -2,7 +2,7 @@
 
 use super::world::World;
 use andon::domain::{
-    Dispatch, QuestionPurpose, Run, RunOutcome, Task, TaskStatus, WaitState, event, graph, workflow,
+    Dispatch, QuestionPurpose, Run, RunOutcome, Task, TaskStatus, WaitId, WaitState, event, graph, workflow,
 };
 use andon::engine::{Window, look_for};
 use std::collections::HashMap;
@@ -98,11 +98,23 @@ impl World {
         assert!(found.is_empty(), "the reconciler would repair {found:?}\n{}", self.story());
     }
 
-    fn check_question(&self, task: &Task, runs: &[Run]) {
+    fn check_question(&mut self, task: &Task, runs: &[Run]) {
         let questions = self.store.read(|view| view.questions_of(task.seq)).unwrap();
         let approvals = self.store.read(|view| view.approvals_of(task.seq)).unwrap();
         let open = questions.iter().filter(|q| q.state == WaitState::Open).count()
             + approvals.iter().filter(|a| a.state == WaitState::Open).count();
+        let waits = self.store.read(|view| view.waits_of(task.seq)).unwrap();
+        let open = open + waits.iter().filter(|w| w.state == WaitState::Open).count();
+        let states = questions.iter().map(|q| (WaitId(q.id.0.clone()), q.state));
+        let states = states.chain(approvals.iter().map(|a| (WaitId(a.id.0.clone()), a.state)));
+        let states: Vec<_> = states.chain(waits.iter().map(|w| (w.id.clone(), w.state))).collect();
+        let unread =
+            states.iter().filter(|(_, s)| matches!(s, WaitState::Answered | WaitState::Triggered)).count();
+        assert!(unread <= 1, "two outcomes that nobody has read\n{}", self.story());
+        for (id, state) in states {
+            let before = self.waits.insert(id.clone(), state).unwrap_or_default();
+            assert!(may_follow(before, state), "wait {id} went from {before} to {state}\n{}", self.story());
+        }
         assert!(open <= 1, "it waits for two things\n{}", self.story());
         assert!(
             open == 0 || task.status == TaskStatus::Blocked,
@@ -144,5 +156,16 @@ impl World {
             let replayed = event::replay(events.iter().map(|e| &e.patch)).unwrap();
             assert_eq!(replayed, task, "the events of #{} do not give its row\n{}", task.seq, self.story());
         }
+    }
+}
+
+/// The one life of every wait: what is triggered can only be consumed, unless its task is cancelled.
+fn may_follow(before: WaitState, now: WaitState) -> bool {
+    use WaitState::{Allowed, Answered, Cancelled, Consumed, Open, Triggered};
+    match before {
+        Open => true,
+        Answered | Triggered => [before, Consumed, Cancelled].contains(&now),
+        Allowed => [before, Consumed].contains(&now),
+        _ => now == before,
     }
 }

@@ -14,7 +14,7 @@ impl World {
         }
         let Some(task) = self.any_task() else { return self.create() };
         let id = IdRef::Full(task.id.0.clone());
-        let command = match self.dice.below(28) {
+        let command = match self.dice.below(32) {
             0..=2 => return self.create(),
             3 => return self.create_workflow(),
             4 | 5 => Command::Start { task: id },
@@ -45,6 +45,20 @@ impl World {
             }
             23 => Command::Copy { task: id },
             24 | 25 => return self.decide(),
+            28 | 29 => Command::Wake { key: self.key(), data: json!(1) },
+            30 => {
+                let due_at_ms = self.core.now() + self.dice.below(60_000) as i64;
+                if let Some(Outcome::Timer(timer)) =
+                    self.command(Command::CreateTimer { name: "t".into(), due_at_ms })
+                {
+                    self.timers.push(timer.id);
+                }
+                return;
+            }
+            31 => match self.dice.pick(&self.timers).cloned() {
+                Some(timer) => Command::CancelTimer { timer: timer.0 },
+                None => return,
+            },
             26 => {
                 let line = format!("x{}", self.dice.below(3));
                 let work = Work::Command { command: Program::Shell(line) };
@@ -65,6 +79,11 @@ impl World {
             true => Actor::Guest { name: "agent".into() },
             false => Actor::operator("sim"),
         }
+    }
+
+    /// The key of an event that others wait for about now.
+    pub fn key(&self) -> String {
+        format!("k{}", self.core.now() / 5_000 + self.dice.below(2) as i64)
     }
 
     fn create(&mut self) {

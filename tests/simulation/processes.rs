@@ -4,7 +4,7 @@
 use super::world::World;
 use andon::domain::approval::{ApprovalPolicy, Call, Scope};
 use andon::domain::{Actor, IdRef, ProcessIdentity, Risk, RunId, RunOutcome, Task, Usage, WaitState};
-use andon::engine::{Command, Ending, Report, RunSpec};
+use andon::engine::{Command, Ending, Report, RunSpec, WaitOn};
 use serde_json::json;
 
 pub struct Process {
@@ -70,13 +70,19 @@ impl World {
         let actor = Actor::Agent { run: run.clone(), task: process.spec.task.clone(), name: "fake".into() };
         let (stopping, asked) = (process.stopping, process.asked);
         let options = if self.dice.one_in(2) { vec!["a".into(), "b".into()] } else { Vec::new() };
-        let last = match self.dice.below(10) {
+        let last = match self.dice.below(18) {
             _ if stopping => Report::Ended(Ending::failure("killed by SIGTERM")),
             0 if !asked => {
                 self.processes.get_mut(&run).unwrap().asked = true;
                 let waits = self.dice.one_in(2);
-                let command =
-                    Command::Ask { task: IdRef::Seq(seq), question: "which?".into(), options, waits };
+                let expires_at_ms = self.dice.one_in(4).then(|| self.core.now() + 30_000);
+                let command = Command::Ask {
+                    task: IdRef::Seq(seq),
+                    question: "which?".into(),
+                    options,
+                    waits,
+                    expires_at_ms,
+                };
                 self.command_as(command, actor);
                 return;
             }
@@ -99,11 +105,28 @@ impl World {
                 let identity = ProcessIdentity { boot_id: "b".into(), pid: 4711, start_ticks: 1, pgid: 4711 };
                 return self.tell(&holder, &run, epoch, Report::Started(identity));
             }
-            8 => {
+            8..=11 => {
                 let params = json!({ "command": format!("x{}", self.dice.below(3)) });
                 let call = Call::of_tool("exec", Risk::Exec, params.as_object().unwrap(), "/");
                 let permit = Command::Permit { task: Some(IdRef::Seq(seq)), call: Box::new(call) };
                 self.command_as(permit, actor);
+                return;
+            }
+            12..=16 => {
+                let on = match self.dice.below(3) {
+                    0 => match self.any_task() {
+                        Some(task) => WaitOn::TaskResult(IdRef::Seq(task.seq)),
+                        None => return,
+                    },
+                    1 => WaitOn::Event(self.key()),
+                    _ => match self.dice.pick(&self.timers) {
+                        Some(timer) => WaitOn::Timer(timer.0.clone()),
+                        None => return,
+                    },
+                };
+                let expires_at_ms = self.dice.one_in(3).then(|| self.core.now() + 30_000);
+                let (task, reason, waits) = (IdRef::Seq(seq), "it needs that".into(), self.dice.one_in(2));
+                self.command_as(Command::WaitFor { task, on, reason, expires_at_ms, waits }, actor);
                 return;
             }
             4 => return self.tell(&holder, &run, epoch, Report::Used(Usage::default())),

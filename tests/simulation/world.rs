@@ -3,7 +3,7 @@
 use super::dice::{Dice, FakeClock};
 use super::processes::Process;
 use super::shell::Shell;
-use andon::domain::{Actor, Run, RunId, Task, TaskId, TaskStatus, WorkflowId};
+use andon::domain::{Actor, Run, RunId, Task, TaskId, TaskStatus, TimerId, WaitId, WaitState, WorkflowId};
 use andon::engine::{Command, Core, Input, OnLost, Outcome, Paths, Policy, Report};
 use andon::store::{Durability, Failure, Options, Store, StoreError, TaskFilter};
 use std::collections::HashMap;
@@ -27,6 +27,9 @@ pub struct World {
     pub old_reports: Vec<(RunId, i64, Report)>,
     pub closed: HashMap<TaskId, TaskStatus>,
     pub epochs: HashMap<TaskId, i64>,
+    pub timers: Vec<TimerId>,
+    /// Where each wait stood when it was last looked at.
+    pub waits: HashMap<WaitId, WaitState>,
     /// How often each call of an agent's card was started.
     pub starts: HashMap<(TaskId, String), usize>,
     pub workflows: Vec<WorkflowId>,
@@ -55,6 +58,8 @@ impl World {
             old_reports: Vec::new(),
             closed: HashMap::new(),
             epochs: HashMap::new(),
+            timers: Vec::new(),
+            waits: HashMap::new(),
             starts: HashMap::new(),
             workflows: Vec::new(),
             faults: true,

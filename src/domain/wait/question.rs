@@ -4,11 +4,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::id::{QuestionId, RunId, TaskId};
-use super::refusal::Refusal;
-use super::status::wire_enum;
-use super::text::{ANSWER_LIMIT, limited};
-use super::time::Millis;
+use super::WaitState;
+use crate::domain::id::{QuestionId, RunId, TaskId};
+use crate::domain::refusal::Refusal;
+use crate::domain::status::wire_enum;
+use crate::domain::text::{ANSWER_LIMIT, limited};
+use crate::domain::time::Millis;
 
 /// What a question is for; decides what its answer does.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -23,43 +24,6 @@ pub enum QuestionPurpose {
 }
 
 wire_enum!(QuestionPurpose { Clarify = "clarify", Lost = "lost", Orphan = "orphan" });
-
-/// The life of a wait: open, then triggered (a question is answered, a call allowed or denied), then consumed. What is
-/// triggered can only be consumed, never replaced; the other ends are those of what was never triggered.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum WaitState {
-    /// What is waited for has not happened.
-    #[default]
-    Open,
-    /// A question was answered; the answer waits to be read by the task.
-    Answered,
-    /// A call was allowed, and was not made yet; or it may be made as often as its task likes.
-    Allowed,
-    /// A call was denied.
-    Denied,
-    /// It has happened; whoever waited has not gone on yet.
-    Triggered,
-    /// Whoever waited has gone on with it.
-    Consumed,
-    /// Replaced by another wait, or no longer needed.
-    Superseded,
-    /// Its task was cancelled.
-    Cancelled,
-    /// The time that it was given is over.
-    Expired,
-}
-
-wire_enum!(WaitState {
-    Open = "open",
-    Answered = "answered",
-    Allowed = "allowed",
-    Denied = "denied",
-    Triggered = "triggered",
-    Consumed = "consumed",
-    Superseded = "superseded",
-    Cancelled = "cancelled",
-    Expired = "expired",
-});
 
 /// The choices of the question after a lost worker, in order.
 pub const LOST_OPTIONS: [&str; 3] = ["run again", "mark as failed", "mark as done"];
@@ -87,6 +51,8 @@ pub struct Question {
     pub answer: String,
     /// When it was asked.
     pub asked_at_ms: Millis,
+    /// When its asker gives it up; `None` = never, as long as nobody says otherwise.
+    pub expires_at_ms: Option<Millis>,
     /// When it was answered or closed.
     pub closed_at_ms: Option<Millis>,
 }
