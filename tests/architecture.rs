@@ -191,6 +191,7 @@ fn opens() -> BTreeMap<&'static str, (usize, &'static str)> {
         ("store/turnstile.rs", (1, "the turnstile's own file")),
         ("tools/files.rs", (3, "a task's file; one of an open database is refused (refuse_database)")),
         ("tools/folder.rs", (2, "folders")),
+        ("tools/todo/file.rs", (3, "a session's todos, in a folder of their own")),
         ("tui/drafts.rs", (2, "drafts")),
         ("tui/editor.rs", (2, "a text that it made for the editor")),
         ("tui/terminal.rs", (1, "the terminal")),

@@ -19,6 +19,7 @@ pub fn serve(context: &Context, engine: &Engine, always: bool) -> Result<Option<
         hosts: http.hosts.clone(),
         actor: context.actor().clone(),
         cwd: super::work::folder(None)?.into(),
+        registry: super::registry::of(context)?,
     };
     let server = api::start(engine, options, |_| axum::Router::new())?;
     Ok(Some(server))

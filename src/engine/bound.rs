@@ -135,6 +135,6 @@ fn about(outcome: &Outcome) -> String {
         Outcome::Woken { wake, .. } => format!("wake {}", wake.key),
         Outcome::Board(name) => format!("board {name}"),
         Outcome::Approval(approval) => approval.id.to_string(),
-        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted => String::new(),
+        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => String::new(),
     }
 }

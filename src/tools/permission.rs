@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
-use super::shape::Shape;
+use super::shape::Risk;
 use crate::domain::approval::{Call, Rule};
 use crate::domain::{Approval, ApprovalId, WaitState};
 use crate::engine::{Command, Outcome, denied_by};
@@ -15,8 +15,13 @@ use crate::engine::{Command, Outcome, denied_by};
 const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Returns when the call may be made; blocks for as long as a person takes to decide.
-pub fn obtain(ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<(), ToolError> {
-    let call = Call::of_tool(shape.name, shape.risk, params, &ctx.cwd.to_string_lossy());
+pub fn obtain(
+    ctx: &ToolContext,
+    tool: &str,
+    risk: Risk,
+    params: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let call = Call::of_tool(tool, risk, params, &ctx.cwd.to_string_lossy());
     if ctx.engine.rule(&ctx.actor, &call)? == Rule::Allow {
         return Ok(());
     }

@@ -8,7 +8,7 @@ fn define(steps: Value) -> WorkflowDefinition {
     let vocabulary = Vocabulary {
         tools: &["exec", "clarify"],
         agents: None,
-        check: andon::domain::definition::any_params,
+        check: &andon::domain::definition::AnyParams,
     };
     definition::read(&Node::from(json!({ "name": "release", "steps": steps })), vocabulary).unwrap()
 }
