@@ -5,7 +5,7 @@ use super::steps::{StepCall, StepProgram, StepReply, StepTools};
 use crate::domain::Actor;
 use crate::engine::Engine;
 use crate::tools::own::TOOL_VARIABLE;
-use crate::tools::{Inside, Registry, ToolContext};
+use crate::tools::{Inside, Registry, ToolContext, Waiting};
 
 /// The tools of the house, for steps.
 pub struct RegistryTools {
@@ -57,6 +57,7 @@ impl StepTools for RegistryTools {
             cwd,
             session: Some(call.spec.session.clone()),
             board: Some(call.spec.board.clone()),
+            waiting: Waiting::default(),
         };
         let result = self.registry.call_step(call.name, call.params, &context);
         result.map(StepReply::Done).map_err(|error| error.message)

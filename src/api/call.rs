@@ -22,7 +22,7 @@ use crate::domain::{ApprovalId, IdRef, RunId, TaskId};
 use crate::engine::{Bound, Bounds, Command, Engine, KeptAnswer, OnceKey, Outcome, Subject};
 use crate::tools::params::Params;
 use crate::tools::shape::Kind;
-use crate::tools::{Shape, ToolContext, wire};
+use crate::tools::{Shape, ToolContext, Waiting, wire};
 
 /// How much of a body that is too long is still read, so that its sender comes to reading the answer.
 const DRAINED: usize = 16 * BODY_LIMIT;
@@ -85,6 +85,7 @@ impl Call {
             cwd: self.api.cwd().to_owned(),
             session: None,
             board: None,
+            waiting: Waiting::default(),
         }
     }
 

@@ -1,13 +1,14 @@
-//! The HTTP face: wire types and what belongs to the wire (tokens, limits, statuses, streams), and no rules; every
+//! The HTTP face, and MCP: wire types and what belongs to the wire (tokens, limits, statuses, streams), and no rules; every
 //! change is an engine's command, every answer looks as the command line's `--json`. Sees domain, the engine's
 //! handle, and tools. Start reading at [`table`] (every endpoint, from which the routes and the OpenAPI document are
-//! made), then [`call`] (the one way that a request goes).
+//! made), then [`call`] (the one way that a request goes); for agents, [`mcp`].
 
 mod boards;
 mod call;
 mod guard;
 mod health;
 mod listener;
+pub mod mcp;
 mod metrics;
 mod openapi;
 mod problem;

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait, wake, workflow,
+    list, log, mcp, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait, wake,
+    workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -137,6 +138,8 @@ pub enum Verb {
     Todo(todo::TodoVerb),
     /// Call a tool by its JSON, as an agent would
     Tool(tool::ToolArgs),
+    /// The tools for an agent, by the Model Context Protocol on standard input and output
+    Mcp(mcp::McpArgs),
     /// The token that a program sends to reach the board over HTTP
     Token(token::TokenArgs),
     /// The boards

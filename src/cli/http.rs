@@ -4,6 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use super::context::Context;
 use super::error::CliError;
+use crate::api::mcp::{self, Limits};
 use crate::api::{self, Options, ServeError, Server};
 use crate::engine::Engine;
 
@@ -21,7 +22,8 @@ pub fn serve(context: &Context, engine: &Engine, always: bool) -> Result<Option<
         cwd: super::work::folder(None)?.into(),
         registry: super::registry::of(context)?,
     };
-    let server = api::start(engine, options, |_| axum::Router::new())?;
+    let registry = super::registry::of(context)?;
+    let server = api::start(engine, options, |api| mcp::http::route(api, registry, Limits::default()))?;
     Ok(Some(server))
 }
 

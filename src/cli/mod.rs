@@ -29,6 +29,7 @@ mod http;
 mod list;
 mod log;
 mod logging;
+mod mcp;
 mod output;
 mod prompt;
 mod purge;
@@ -134,6 +135,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Workflow(verb) => workflow::run(context, verb),
         Verb::Todo(verb) => todo::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
+        Verb::Mcp(args) => mcp::run(context, &args),
         Verb::Token(args) => token::run(context, &args),
         Verb::Boards(args) => boards::run(context, args),
         Verb::Config(args) => configuration::run(context, args),

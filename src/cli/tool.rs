@@ -7,7 +7,7 @@ use super::context::Context;
 use super::error::{CliError, Exit};
 use super::{registry, work};
 use crate::domain::Actor;
-use crate::tools::{Inside, ToolContext};
+use crate::tools::{Inside, ToolContext, Waiting};
 
 /// Options of `tool`.
 #[derive(Debug, Args)]
@@ -79,5 +79,6 @@ pub fn caller(context: &mut Context, caller: Caller) -> Result<ToolContext, CliE
         cwd: work::folder(None)?.into(),
         session: caller.session,
         board: Some(context.board()?),
+        waiting: Waiting::default(),
     })
 }

@@ -164,6 +164,8 @@ impl Act<'_, '_> {
 
     fn use_allowance(&mut self, task: &Task, call: &Call) -> Result<bool, Failure> {
         let Some(mut allowed) = self.tx.allowance(task.seq, &call.hash())? else { return Ok(false) };
+        // Whoever was told to end over it has come back, and nobody has to be told of it any more.
+        self.tx.set_asker_waits(allowed.id.as_str(), true)?;
         if allowed.scope == Scope::Once {
             allowed.state = WaitState::Consumed;
             self.tx.update_approval(&allowed)?;
@@ -207,9 +209,49 @@ impl Act<'_, '_> {
         };
         let ledger = self.open(which)?;
         if self.use_allowance(ledger.task(), call)? {
+            self.go_on_allowed(ledger)?;
             return Ok(Outcome::Permitted);
         }
+        if let Some(known) = self.asked_before(ledger.task(), call)? {
+            return Ok(Outcome::Approval(Box::new(known)));
+        }
         Ok(Outcome::Approval(Box::new(self.ask_approval(ledger, call, agent)?)))
+    }
+
+    /// The same call once more, by a caller that did not wait for the decision: it waits for the open one now, or is
+    /// told of the denial that it has not heard of.
+    fn asked_before(&mut self, task: &Task, call: &Call) -> Result<Option<Approval>, Failure> {
+        let hash = call.hash();
+        let run = self.run.clone();
+        let known = self.tx.approvals_of(task.seq)?.into_iter().rev().find(|approval| approval.hash == hash);
+        let Some(known) = known else { return Ok(None) };
+        let unheard = match known.state {
+            WaitState::Open => known.run_id == run,
+            WaitState::Denied => !self.tx.asker_waits(known.id.as_str())?,
+            _ => false,
+        };
+        if !unheard {
+            return Ok(None);
+        }
+        self.tx.set_asker_waits(known.id.as_str(), true)?;
+        if known.state == WaitState::Denied {
+            self.go_on_allowed(self.open_id(&task.id)?)?;
+        }
+        Ok(Some(known))
+    }
+
+    /// A run that was parked for a decision, and was told to end, makes its call once more instead: it goes on.
+    fn go_on_allowed(&mut self, mut ledger: Ledger) -> Result<(), Failure> {
+        let seq = ledger.task().seq;
+        let parked = self.tx.active_run(seq)?.filter(|run| run.parked && run.closing_as.is_none());
+        let waits = self.tx.open_wait(seq)?.is_some() || self.tx.triggered_wait(seq)?.is_some();
+        match parked {
+            Some(run) if !waits && Some(&run.id) == self.run.as_ref() => {
+                self.unpark(&mut ledger, run, EventKind::Allowed)?;
+                self.save(ledger).map(|_| ())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn ask_approval(&mut self, mut ledger: Ledger, call: &Call, agent: String) -> Result<Approval, Failure> {
@@ -274,8 +316,9 @@ impl Act<'_, '_> {
         let (mut approval, mut ledger) = self.decide(which, "allowing a call")?;
         approval.scope = if for_task { Scope::Task } else { Scope::Once };
         let run = self.tx.active_run(ledger.task().seq)?;
+        let waits = self.tx.asker_waits(approval.id.as_str())?;
         // Whoever waits makes the call now.
-        approval.state = match run.is_some() && !for_task {
+        approval.state = match run.is_some() && waits && !for_task {
             true => WaitState::Consumed,
             false => WaitState::Allowed,
         };
@@ -284,6 +327,8 @@ impl Act<'_, '_> {
         said.insert("scope".to_owned(), json!(approval.scope));
         self.note(EventKind::Allowed, Some(ledger.task()), None, said)?;
         match run {
+            // Its process was told to end: the end of its run finds what was decided.
+            Some(run) if run.is_dispatched() && !waits => {}
             Some(run) => self.unpark(&mut ledger, run, EventKind::Allowed)?,
             None => self.requeue(&mut ledger, EventKind::Allowed, false)?,
         }
@@ -302,7 +347,10 @@ impl Act<'_, '_> {
         let mut said = about(&approval);
         said.insert("reason".to_owned(), json!(shortened(&approval.reason, 500)));
         self.note(EventKind::Denied, Some(ledger.task()), None, said)?;
+        let waits = self.tx.asker_waits(approval.id.as_str())?;
         match self.tx.active_run(ledger.task().seq)? {
+            // As above.
+            Some(run) if run.is_dispatched() && !waits => {}
             Some(run) => {
                 self.unpark(&mut ledger, run, EventKind::Denied)?;
                 self.save(ledger)?;

@@ -129,12 +129,12 @@ fn about(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Task(task) | Outcome::Accepted { task, .. } => task.id.to_string(),
         Outcome::Question(question) => question.id.to_string(),
+        Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Workflow(workflow) | Outcome::Advanced { workflow, .. } => workflow.id.to_string(),
         Outcome::Wait(wait) => wait.id.to_string(),
         Outcome::Timer(timer) => timer.id.to_string(),
         Outcome::Woken { wake, .. } => format!("wake {}", wake.key),
         Outcome::Board(name) => format!("board {name}"),
-        Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => String::new(),
     }
 }

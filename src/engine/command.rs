@@ -7,7 +7,7 @@ use crate::domain::approval::Call;
 use crate::domain::time::Millis;
 use crate::domain::{
     Approval, ApprovalId, Executor, IdRef, Notice, Question, QuestionId, RunId, Task, TaskStatus, Timer,
-    Wait, Wake, Workflow, WorkflowDefinition,
+    Wait, WaitId, Wake, Workflow, WorkflowDefinition,
 };
 use crate::store::Removed;
 
@@ -170,6 +170,9 @@ pub enum Command {
     /// `waits` the asking process lives on and waits for the answer in the same run; with `expires_at_ms` it gives up
     /// then. → Question
     Ask { task: IdRef, question: String, options: Vec<String>, waits: bool, expires_at_ms: Option<Millis> },
+    /// Whoever asked (a question, an approval, any wait) begins to wait in its run, or no longer does: then what comes
+    /// queues the task once that run has ended. → Wait, which is over where what was waited for came first
+    Attend { wait: WaitId, waits: bool },
     /// Answers a question; operator only. → Question
     Answer { question: QuestionRef, answer: AnswerText },
     /// Allows a call that waits for approval: once, or as often as its task makes it; operator only. → Approval

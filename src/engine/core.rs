@@ -366,6 +366,9 @@ impl Act<'_, '_> {
             Command::Ask { task, question, options, waits, expires_at_ms } => self
                 .ask(&task, &question, &options, waits, expires_at_ms)
                 .map(|question| Outcome::Question(Box::new(question))),
+            Command::Attend { wait, waits } => {
+                self.attend(&wait, waits).map(|wait| Outcome::Wait(Box::new(wait)))
+            }
             Command::Answer { question, answer } => {
                 self.answer(&question, &answer).map(|question| Outcome::Question(Box::new(question)))
             }

@@ -6,6 +6,7 @@
 
 mod act;
 mod approvals;
+mod attend;
 mod bound;
 mod claim;
 pub mod clock;

@@ -174,7 +174,7 @@ impl Act<'_, '_> {
         Ok(question)
     }
 
-    fn find_question(&self, which: &QuestionRef) -> Result<Question, Failure> {
+    pub(super) fn find_question(&self, which: &QuestionRef) -> Result<Question, Failure> {
         match which {
             QuestionRef::Id(id) => {
                 let id = match IdRef::parse(id.as_str(), IdKind::Question)? {

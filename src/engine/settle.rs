@@ -182,6 +182,9 @@ impl Act<'_, '_> {
         }
         match self.tx.triggered_wait(ledger.task().seq)? {
             Some(wait) => return self.hand_over(ledger, wait),
+            None if self.tx.was_decided_unheard(ledger.task().seq, &run.id)? => {
+                self.requeue(&mut ledger, EventKind::Allowed, false)?;
+            }
             None => {
                 let data = data([("run", json!(run.id)), ("outcome", json!(RunOutcome::Parked))]);
                 ledger.edit(EventKind::Blocked, data, self.now, |t| {

@@ -98,6 +98,19 @@ impl View<'_> {
     }
 }
 
+impl View<'_> {
+    /// Whether a call of this run was decided about after the run was told to end over it.
+    pub fn was_decided_unheard(&self, task_seq: i64, run: &RunId) -> Result<bool, Failure> {
+        let sql = "SELECT EXISTS (SELECT 1 FROM waits INDEXED BY waits_of_task
+                   WHERE task_seq = ?1 AND kind = 'approval' AND run_id = ?2 AND asker_waits = 0
+                     AND state IN ('allowed','denied'))";
+        Ok(self
+            .connection
+            .prepare_cached(sql)?
+            .query_row(params![task_seq, run.as_str()], |row| row.get(0))?)
+    }
+}
+
 impl Tx<'_> {
     /// Writes a new approval.
     pub fn insert_approval(

@@ -155,6 +155,14 @@ impl Tx<'_> {
         Ok(())
     }
 
+    /// Notes whether whoever asked lives on and waits for the answer.
+    pub fn set_asker_waits(&self, id: &str, waits: bool) -> Result<(), Failure> {
+        self.connection
+            .prepare_cached("UPDATE waits SET asker_waits = ?2 WHERE id = ?1")?
+            .execute(params![id, waits])?;
+        Ok(())
+    }
+
     /// Notes which run was given an answer: each is given once.
     pub fn deliver_answer(&self, wait: &str, run: &RunId) -> Result<(), Failure> {
         self.connection

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::ToolError;
 use super::folder::Folder;
-use crate::domain::{Actor, IdRef, RunId, TaskId};
-use crate::engine::Engine;
+use super::waiting::Waiting;
+use crate::domain::{Actor, IdRef, RunId, TaskId, WaitId};
+use crate::engine::{Command, Engine};
 
 /// The run that a caller is inside of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub struct ToolContext {
     pub session: Option<String>,
     /// The caller's board; `None` = the default board.
     pub board: Option<String>,
+    /// How long the caller waits for a person.
+    pub waiting: Waiting,
 }
 
 impl ToolContext {
@@ -43,6 +46,13 @@ impl ToolContext {
             false => task.executor.and_then(|executor| executor.cwd),
         };
         Folder::new(of_task.as_ref().map_or(&self.cwd, |path| Path::new(path)), &self.cwd)
+    }
+
+    /// Whether the caller waits for this (a question, an approval, any wait) in its run. It may be over already.
+    pub fn attend(&self, wait: &str, waits: bool) -> Result<(), ToolError> {
+        let command = Command::Attend { wait: WaitId(wait.to_owned()), waits };
+        self.engine.execute(command, &self.actor)?;
+        Ok(())
     }
 
     /// Whether this is the caller's own task.

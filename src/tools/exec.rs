@@ -1,5 +1,6 @@
 //! The tool `exec`, called directly: runs a program in the caller's own process group and waits for it. (As a
-//! workflow's step it is carried out by the room of agents, with a log, a tree to stop and a slot.)
+//! workflow's step it is carried out by the room of agents, with a log, a tree to stop and a slot.) When a caller
+//! that may leave has left, the program is ended with everything that it started.
 
 use serde_json::{Value, json};
 use std::io::{ErrorKind, Read};
@@ -9,12 +10,15 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 use super::error::{ErrorClass, ToolError};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
+use super::waiting::Waiting;
 use crate::domain::Program;
 use crate::domain::text::{one_line, shortened};
+use crate::process;
 
 /// The most of each output that is given back, in bytes; the rest is read and dropped.
 pub const OUTPUT_LIMIT: usize = 64 * 1024;
@@ -39,8 +43,15 @@ pub const EXEC: Shape = Shape {
     actions: &[Action { name: "", about: "", needs: &["command"], takes: &["cwd", "env"] }],
 };
 
+/// How long a program goes on when its caller has left: what is nearly done gets done.
+const LAST_WORDS: Duration = Duration::from_millis(300);
+/// How long it then has between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(1);
+/// The variable by which everyone that comes from one call is known again.
+const CALL_VARIABLE: &str = "ANDON_CALL_ID";
+
 /// Runs the program in the caller's folder, or in the one that the call names from there, and waits for its end.
-pub fn call(folder: &Path, params: &Params) -> Result<Value, ToolError> {
+pub fn call(folder: &Path, waiting: &Waiting, params: &Params) -> Result<Value, ToolError> {
     let Some(program) = params.command("command") else {
         return Err(ToolError::invalid("invalid_params", "exec needs a `command`"));
     };
@@ -55,6 +66,10 @@ pub fn call(folder: &Path, params: &Params) -> Result<Value, ToolError> {
             command.env(name, value);
         }
     }
+    let tag = waiting.may_be_left().then(|| format!("{:016x}", getrandom::u64().unwrap_or_default()));
+    if let Some(tag) = &tag {
+        command.env(CALL_VARIABLE, tag);
+    }
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -64,13 +79,39 @@ pub fn call(folder: &Path, params: &Params) -> Result<Value, ToolError> {
     let (done, ended) = channel();
     let stdout = captured(child.stdout.take(), done.clone());
     let stderr = captured(child.stderr.take(), done);
-    let status = child
-        .wait()
-        .map_err(|error| ToolError::failed("exec_failed", format!("{}: {error}", shown(&program))))?;
+    let watched = tag.map(|tag| Watched::over(tag, waiting.clone()));
+    let status = child.wait();
+    drop(watched);
+    let status =
+        status.map_err(|error| ToolError::failed("exec_failed", format!("{}: {error}", shown(&program))))?;
     let until = Instant::now() + DRAIN;
     // Either both readers say that they are through, or the time is over; both are as good.
     while ended.recv_timeout(until.saturating_duration_since(Instant::now())).is_ok() {}
     result(&program, status, &stdout, &stderr)
+}
+
+/// Looks out for a caller that leaves, as long as it is not dropped.
+struct Watched {
+    _over: oneshot::Sender<()>,
+}
+
+impl Watched {
+    /// Ends everyone with this tag once the caller has left.
+    fn over(tag: String, waiting: Waiting) -> Self {
+        let (over, is_over) = oneshot::channel();
+        std::thread::spawn(move || {
+            let (mut is_over, left) = waiting.left_before(is_over);
+            if !left {
+                return;
+            }
+            std::thread::sleep(LAST_WORDS);
+            if matches!(is_over.try_recv(), Err(oneshot::error::TryRecvError::Empty)) {
+                // Whoever could not be ended is nobody's to wait for: the caller is gone.
+                let _ = process::recover(None, (CALL_VARIABLE, &tag), GRACE);
+            }
+        });
+        Self { _over: over }
+    }
 }
 
 fn prepared(program: &Program) -> Command {
@@ -182,7 +223,7 @@ mod tests {
 
     fn run(call_: Value) -> Result<Value, ToolError> {
         let folder = tempfile::tempdir().unwrap();
-        call(folder.path(), &Params::read(&EXEC, call_.as_object().unwrap())?)
+        call(folder.path(), &Waiting::default(), &Params::read(&EXEC, call_.as_object().unwrap())?)
     }
 
     #[test]

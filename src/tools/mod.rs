@@ -19,6 +19,7 @@ pub mod task;
 pub mod timer;
 pub mod todo;
 pub mod wait_for;
+pub mod waiting;
 pub mod web;
 pub mod wire;
 pub mod workflow;
@@ -32,6 +33,7 @@ pub use error::{ErrorClass, ToolError};
 pub use own::OwnTool;
 pub use registry::{Answer, Registry, reply};
 pub use shape::{Risk, Shape};
+pub use waiting::Waiting;
 
 use folder::Folder;
 use params::Params;

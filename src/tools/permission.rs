@@ -2,17 +2,14 @@
 //! way the call came in. A step of a workflow was asked about before its run was started, and does not pass here.
 
 use serde_json::{Map, Value, json};
-use std::time::Duration;
 
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
 use super::shape::Risk;
+use super::waiting::{LOOK_AGAIN, Woken};
 use crate::domain::approval::{Call, Rule};
 use crate::domain::{Approval, ApprovalId, WaitState};
 use crate::engine::{Command, Outcome, denied_by};
-
-/// How long one wait for a change lasts before the approval is looked at anyway.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// Returns when the call may be made; blocks for as long as a person takes to decide.
 pub fn obtain(
@@ -38,12 +35,23 @@ fn decision(ctx: &ToolContext, id: &ApprovalId) -> Result<(), ToolError> {
         let approval = ctx.engine.approval(id)?;
         match approval.state {
             WaitState::Open => {
-                ctx.engine.wait_for_change(seen, LOOK_AGAIN)?;
+                if ctx.waiting.for_change(&ctx.engine, seen, LOOK_AGAIN)? != Woken::Look {
+                    ctx.attend(id.as_str(), false)?;
+                    if ctx.engine.approval(id)?.state == WaitState::Open {
+                        return Err(parked(id));
+                    }
+                }
             }
             WaitState::Allowed | WaitState::Consumed => return Ok(()),
             _ => return Err(refused(&approval)),
         }
     }
+}
+
+fn parked(id: &ApprovalId) -> ToolError {
+    let said = "parked: end your turn. The call was not made: a person has to allow it, and their decision resumes this \
+                task in a new turn. Make the same call again then";
+    ToolError::new(ErrorClass::State, "parked", said).with_detail(json!({ "approval_id": id }))
 }
 
 fn refused(approval: &Approval) -> ToolError {

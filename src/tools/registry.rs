@@ -75,12 +75,25 @@ impl Tool<'_> {
         }
     }
 
-    /// The tool as a model is told of it.
-    fn describe(&self) -> Value {
-        let (description, schema) = match self {
+    /// What it is for, and the JSON schema of its parameters.
+    pub fn description(&self) -> (String, Value) {
+        match self {
             Tool::House(shape) => (shape.description(), shape.schema()),
             Tool::Own(own) => (own.description.clone(), own.schema.clone()),
-        };
+        }
+    }
+
+    /// Whether it has an action with one of these names.
+    pub fn has_action(&self, names: &[&str]) -> bool {
+        match self {
+            Tool::House(shape) => shape.actions.iter().any(|action| names.contains(&action.name)),
+            Tool::Own(_) => false,
+        }
+    }
+
+    /// The tool as a model is told of it.
+    fn describe(&self) -> Value {
+        let (description, schema) = self.description();
         json!({
             "name": self.name(),
             "description": description,
@@ -218,9 +231,28 @@ impl Registry {
         };
         let rest = call.iter().filter(|(key, _)| !["tool", "correlation_id"].contains(&key.as_str()));
         let params: Map<String, Value> = rest.map(|(key, value)| (key.clone(), value.clone())).collect();
-        tool.check(&params)?;
-        permission::obtain(ctx, tool.name(), tool.risk(), &params)?;
-        self.run(ctx, tool, &params)
+        self.call_tool(ctx, tool, &params)
+    }
+
+    /// Carries out one call of the tool with this name.
+    pub fn call_named(
+        &self,
+        ctx: &ToolContext,
+        name: &str,
+        params: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        self.call_tool(ctx, self.find(name)?, params)
+    }
+
+    fn call_tool(
+        &self,
+        ctx: &ToolContext,
+        tool: Tool<'_>,
+        params: &Map<String, Value>,
+    ) -> Result<Value, ToolError> {
+        tool.check(params)?;
+        permission::obtain(ctx, tool.name(), tool.risk(), params)?;
+        self.run(ctx, tool, params)
     }
 
     /// Carries out the tool of a workflow's step and gives its result as text. `exec` and `clarify` have a
@@ -277,7 +309,7 @@ impl Registry {
         };
         let params = Params::read(shape, params)?;
         match shape.name {
-            "exec" => exec::call(&ctx.cwd, &params),
+            "exec" => exec::call(&ctx.cwd, &ctx.waiting, &params),
             "read_file" => files::read(&ctx.folder()?, &params),
             "write_file" => files::write(&ctx.folder()?, &params),
             "clarify" => clarify::call(ctx, &params),

@@ -2,18 +2,15 @@
 //! BLOCKED and its slot free meanwhile; one that does not wait ends, and its next run gets the outcome as its answer.
 
 use serde_json::{Value, json};
-use std::time::Duration;
 
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
 use super::params::Params;
 use super::shape::{Action, Field, Kind, Risk, Shape};
+use super::waiting::{LOOK_AGAIN, Woken};
 use crate::domain::time::SECOND_MS;
 use crate::domain::{Wait, WaitId, WaitState};
 use crate::engine::{Command, Outcome, WaitOn};
-
-/// How long one wait for a change lasts before it is looked at anyway.
-const LOOK_AGAIN: Duration = Duration::from_secs(30);
 
 /// `wait_for`
 pub const WAIT_FOR: Shape = Shape {
@@ -88,6 +85,20 @@ pub fn call(ctx: &ToolContext, params: &Params) -> Result<Value, ToolError> {
     }
 }
 
+/// The caller waits no longer: what it waits for comes with the next run of its task.
+fn left(ctx: &ToolContext, id: &WaitId) -> Result<Value, ToolError> {
+    if ctx.inside.is_some() {
+        ctx.attend(id.as_str(), false)?;
+    }
+    let wait = ctx.engine.wait(id)?;
+    let mut told = told(&wait);
+    if wait.state == WaitState::Open {
+        told["state"] = json!("parked");
+        told["message"] = json!("parked: end your turn. What is waited for resumes this task in a new turn.");
+    }
+    Ok(told)
+}
+
 fn told(wait: &Wait) -> Value {
     json!({ "wait_id": wait.id, "state": wait.state, "outcome": wait.outcome })
 }
@@ -99,7 +110,9 @@ fn outcome(ctx: &ToolContext, id: &WaitId) -> Result<Value, ToolError> {
         let wait = ctx.engine.wait(id)?;
         let (code, said) = match wait.state {
             WaitState::Open => {
-                ctx.engine.wait_for_change(seen, LOOK_AGAIN)?;
+                if ctx.waiting.for_change(&ctx.engine, seen, LOOK_AGAIN)? != Woken::Look {
+                    return left(ctx, id);
+                }
                 continue;
             }
             WaitState::Superseded => {

@@ -11,7 +11,7 @@ use andon::engine::{
     AnswerText, Command, DispatchOptions, Dispatcher, Ending, Engine, Executors, LiveRun, QuestionRef,
     Recovery, Report, Reporter, RunSpec,
 };
-use andon::tools::{Answer, Inside, Registry, ToolContext};
+use andon::tools::{Answer, Inside, Registry, ToolContext, Waiting};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ impl House {
             cwd: self.home.path().canonicalize().unwrap(),
             session: None,
             board: None,
+            waiting: Waiting::default(),
         }
     }
 

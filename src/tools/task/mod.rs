@@ -15,6 +15,7 @@ use crate::tools::context::ToolContext;
 use crate::tools::error::{ErrorClass, ToolError};
 use crate::tools::params::Params;
 use crate::tools::record;
+use crate::tools::waiting::Woken;
 
 pub use shape::TASK;
 
@@ -111,10 +112,9 @@ fn when_ended(ctx: &ToolContext, task: &Task, run: &RunId) -> Result<Option<Task
             return Ok(Some(now));
         }
         let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+        if left.is_zero() || ctx.waiting.for_change(&ctx.engine, seen, left)? != Woken::Look {
             return Ok(None);
         }
-        ctx.engine.wait_for_change(seen, left)?;
     }
 }
 
