@@ -59,6 +59,21 @@ pub const ENDPOINTS: &[Endpoint] = &[
         refusals: &[],
         does: Does::Look(approvals),
     },
+    Endpoint {
+        method: Method::Post,
+        path: "/wake/{key}",
+        id: "wake",
+        about: "An event from outside: wakes who waits for it, and is kept for who waits later; the first of a key counts",
+        query: &shapes::NOTHING,
+        body: Body::Object(&shapes::WAKE),
+        status: 200,
+        answer: Answer::One("Woken"),
+        refusals: &[],
+        does: Does::Change(|call| {
+            let data = call.raw.get("data").cloned().unwrap_or_default();
+            Ok(Command::Wake { key: call.param("key").to_owned(), data })
+        }),
+    },
 ];
 
 fn boards(call: &Call) -> Result<Reply, Problem> {

@@ -445,7 +445,6 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             wire::list(items, None)
         }
         Outcome::Question(question) => wire::question(question),
-        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Workflow(workflow) => wire::workflow(&engine.workflow(workflow.id.as_str())?),
         Outcome::Advanced { workflow, changes } => {
             let mut body = wire::workflow(&engine.workflow(workflow.id.as_str())?);
@@ -453,9 +452,10 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             body
         }
         Outcome::Board(name) => json!({ "id": name }),
+        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Wait(wait) => wire::wait(wait),
         Outcome::Timer(timer) => json!(timer),
-        Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),
+        Outcome::Woken { wake, first, woken } => wire::woken(wake, *first, *woken),
         Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))
@@ -485,12 +485,18 @@ fn before(engine: &Engine, endpoint: &Endpoint, kept: KeptAnswer) -> Result<Told
         return Ok(Told { status, body });
     }
     let status = endpoint.status;
-    let body = match kept.about.get(..2) {
-        Some("t_") => return of_task(engine, &IdRef::Full(kept.about), status),
-        Some("w_") => wire::workflow(&engine.workflow(&kept.about)?),
-        Some("a_") => wire::approval(&engine.approval(&ApprovalId(kept.about))?),
-        Some("q_") => wire::question(&engine.question(&kept.about.as_str().into())?),
-        _ => json!({ "id": kept.about }),
+    let about = kept.about;
+    if let Some(key) = about.strip_prefix("wake ")
+        && let Some(wake) = engine.wake(key)?
+    {
+        return Ok(Told { status, body: wire::woken(&wake, false, 0) });
+    }
+    let body = match about.get(..2) {
+        Some("t_") => return of_task(engine, &IdRef::Full(about), status),
+        Some("w_") => wire::workflow(&engine.workflow(&about)?),
+        Some("a_") => wire::approval(&engine.approval(&ApprovalId(about))?),
+        Some("q_") => wire::question(&engine.question(&about.as_str().into())?),
+        _ => json!({ "id": about.strip_prefix("board ").unwrap_or(&about) }),
     };
     Ok(Told { status, body })
 }

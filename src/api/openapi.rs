@@ -88,9 +88,10 @@ fn operation(endpoint: &Endpoint) -> Value {
 }
 
 fn path_parameter(endpoint: &Endpoint, name: &str) -> Value {
-    let (pattern, about) = match endpoint.path.starts_with("/workflows") {
-        true => ("^[A-Za-z_][A-Za-z0-9_.-]*$", "the id, a unique prefix of it, or a unique name"),
-        false => (schema::TASK_ID, "the id, a unique prefix of it, or the task's number"),
+    let (pattern, about) = match (name, endpoint.path.starts_with("/workflows")) {
+        ("key", _) => ("^[A-Za-z0-9_.-]+$", "the key of the event, such as deploy-finished"),
+        (_, true) => ("^[A-Za-z_][A-Za-z0-9_.-]*$", "the id, a unique prefix of it, or a unique name"),
+        (_, false) => (schema::TASK_ID, "the id, a unique prefix of it, or the task's number"),
     };
     json!({
         "name": name,

@@ -46,7 +46,7 @@ pub fn of_body(shape: &Shape) -> Value {
     for name in needs.iter().chain(takes) {
         if let Some(field) = shape.field(name) {
             let mut schema = of_field(field);
-            if !needs.contains(name) {
+            if !needs.contains(name) && schema.get("type").is_some() {
                 schema = or_null(schema);
             }
             properties.insert((*name).to_owned(), schema);
@@ -73,6 +73,9 @@ fn or_null(mut schema: Value) -> Value {
 
 /// The schema of a field, with the limits that the rules set beyond its kind.
 fn of_field(field: &Field) -> Value {
+    if field.kind == Kind::Tables {
+        return json!({ "description": field.about });
+    }
     let mut schema = field.schema();
     let more = match field.name {
         "title" => json!({ "minLength": 1, "maxLength": TITLE_LIMIT, "pattern": NOT_BLANK }),
@@ -121,7 +124,9 @@ pub fn components() -> Value {
         "Approval": table(APPROVAL),
         "OpenApproval": { "allOf": [reference("Approval"), table("seq:whole title:text board_id:text")] },
         "Decided": { "anyOf": [reference("Task"), reference("Approval")] },
-        "Wait": { "anyOf": [reference("Question"), reference("Approval")] },
+        "Wait": { "anyOf": [reference("Question"), reference("Approval"), reference("OtherWait")] },
+        "OtherWait": { "type": "object", "required": ["wait_id", "kind", "task_id", "state"] },
+        "Woken": table("key:text data:any at:text at_ms:whole first:flag woken:whole"),
         "Event": table(EVENT),
         "Why": table("id:text seq:whole status:[TaskStatus] reasons:list[Reason]"),
         "Reason": table("code:text text:text fix:text"),

@@ -294,3 +294,10 @@ pub const OF_BOARD: Shape = shape(
 /// `POST /boards`
 pub const BOARD: Shape =
     shape("POST /boards", &[field("name", Kind::Text, "its name")], &[only(&["name"], &[])]);
+
+/// `POST /wake/{key}`
+pub const WAKE: Shape = shape(
+    "POST /wake/{key}",
+    &[field("data", Kind::Tables, "what comes with it, any JSON")],
+    &[only(&[], &["data"])],
+);

@@ -7,7 +7,7 @@ use super::table::{Answer, Body, Does, Endpoint, Method};
 use super::tasks::limit;
 use crate::domain::{Refusal, WorkflowStatus, definition};
 use crate::engine::Command;
-use crate::tools::{Registry, Shape, wire, workflow_file};
+use crate::tools::{Shape, wire, workflow_file};
 
 /// A row for what steers one workflow.
 const fn steer(
@@ -138,9 +138,9 @@ fn create(call: &Call) -> Result<Command, Problem> {
         // The reader takes YAML too, and this says that it is none.
         super::call::json_of::<serde::de::IgnoredAny>(&bytes)?;
     }
-    let registry = Registry::new(None);
+    let registry = call.api.registry();
     let definition = workflow_file::read(file, &bytes)
-        .and_then(|tree| registry.with_vocabulary(|known| definition::read(&tree, known)))
+        .and_then(|tree| registry.with_vocabulary(|vocabulary| definition::read(&tree, vocabulary)))
         .map_err(|faults| definition::refusal(&faults))?;
     let cwd = call.query.text("cwd").unwrap_or_else(|| call.api.cwd().to_string_lossy().into_owned());
     if !cwd.starts_with('/') || cwd.contains('\0') {

@@ -55,6 +55,22 @@ fn a_question_is_on_the_stream_within_a_fifth_of_a_second() {
 }
 
 #[test]
+fn who_has_seen_a_question_is_known_once_it_was_on_a_stream() {
+    let board = Board::new();
+    board.asking();
+    assert_eq!(board.get("/questions")["items"][0]["seen_by"], json!([]));
+    let _events = board.follow("", &[]);
+    let (seq, _) = board.asking();
+    loop {
+        let open = board.get("/questions");
+        let item = open["items"].as_array().unwrap().iter().find(|item| item["seq"] == seq).unwrap();
+        if item["seen_by"] == json!(["http"]) {
+            break;
+        }
+    }
+}
+
+#[test]
 fn what_another_process_does_is_on_the_stream() {
     let board = Board::new();
     let mut events = board.follow("", &[]);

@@ -217,3 +217,19 @@ fn what_an_agent_put_there_waits_to_be_allowed_and_an_answer_allows_nothing() {
     board.house.until("3", "failed");
     assert_eq!(board.get("/approvals")["items"], json!([]));
 }
+
+#[test]
+fn an_event_from_outside_wakes_who_waits_and_the_first_of_its_key_counts() {
+    let board = Board::new();
+    let first = board.post("/wake/deploy-finished", json!({ "data": { "ok": true } }));
+    assert_eq!(
+        (&first["first"], &first["woken"], &first["data"]),
+        (&json!(true), &json!(0), &json!({ "ok": true }))
+    );
+    let second = board.post("/wake/deploy-finished", json!({ "data": 2 }));
+    assert_eq!((&second["first"], &second["data"]), (&json!(false), &json!({ "ok": true })));
+    assert_eq!(board.post("/wake/other", json!({}))["data"], Value::Null);
+    for bad in ["/wake/%20", &format!("/wake/{}", "k".repeat(5_000))] {
+        board.ask("POST", bad, None).problem(422);
+    }
+}
