@@ -2,7 +2,9 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "a test that can not go on says so by panicking")]
 
-use andon::agents::{AgentConfig, LocalExecutors, NoTools, Settings, StepCall, StepReply, StepTools, log};
+use andon::agents::{
+    AgentConfig, LocalExecutors, NoTools, Settings, StepCall, StepProgram, StepReply, StepTools, log,
+};
 use andon::domain::{Executor, Program, RunId, RunOutcome, TaskId, Work};
 use andon::engine::{Ending, Executors, GivenAnswer, LiveRun, Recovery, Report, Reporter, RunSpec};
 use serde_json::{Value, json};
@@ -259,7 +261,10 @@ fn the_tools_that_are_handed_in_are_called_and_may_be_programs() {
         fn call(&self, call: &StepCall<'_>) -> Result<StepReply, String> {
             match call.name {
                 "double" => Ok(StepReply::Done((call.params["n"].as_i64().unwrap() * 2).to_string())),
-                "own" => Ok(StepReply::Program { argv: vec!["cat".into()], stdin: b"from stdin".to_vec() }),
+                "own" => {
+                    let (argv, stdin) = (vec!["cat".into()], b"from stdin".to_vec());
+                    Ok(StepReply::Program(StepProgram { argv, stdin, ..StepProgram::default() }))
+                }
                 "broken" => panic!("a fault in a tool"),
                 other => Err(format!("no {other}")),
             }

@@ -183,7 +183,7 @@ fn from_an_empty_folder_to_real_work_on_a_live_board() {
     let vocabulary = andon::domain::definition::Vocabulary {
         tools: &["clarify"],
         agents: None,
-        check: andon::domain::definition::any_params,
+        check: &andon::domain::definition::AnyParams,
     };
     let definition = andon::domain::definition::read(&steps.into(), vocabulary).unwrap();
     let create =

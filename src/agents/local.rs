@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::outcome;
 use super::papers::Papers;
@@ -148,8 +148,15 @@ impl Run {
             Plan::Call { name, params, folder } => match self.call(name, params, folder.clone()).await? {
                 StepReply::Done(result) => Ok(Ending::success(result)),
                 StepReply::Asked { question, options } => Ok(self.ask(question, options)),
-                StepReply::Program { argv, stdin } => {
-                    let plan = ProgramPlan { stdin: Some(stdin), ..ProgramPlan::new(argv, folder) };
+                StepReply::Program(program) => {
+                    let named = program.named.into_iter().map(|(name, value)| (name, Some(value)));
+                    let plan = ProgramPlan {
+                        stdin: Some(program.stdin),
+                        named: named.collect(),
+                        passed: program.passed,
+                        limit: program.limit,
+                        ..ProgramPlan::new(program.argv, folder)
+                    };
                     self.run_program(plan).await
                 }
             },
@@ -184,7 +191,7 @@ impl Run {
     }
 
     async fn run_program(&self, plan: ProgramPlan) -> Result<Ending, String> {
-        let result = plan.result;
+        let (result, limit) = (plan.result, plan.limit);
         let mut papers = Papers::default();
         let launch = self.launch(plan, &mut papers)?;
         let child = launch.spawn_stopped_by(self.live.stopper.clone()).map_err(|error| error.to_string())?;
@@ -192,11 +199,18 @@ impl Run {
         let process = recorded(child.identity());
         let finish = child.finish(|_, _| reporter.touch(now()));
         tokio::pin!(finish);
-        let finished = tokio::select! {
-            finished = &mut finish => finished,
-            () = tokio::time::sleep(RECORD_AFTER) => {
-                reporter.report(Report::Started(process));
-                finish.await
+        let begun = Instant::now();
+        let (mut process, mut over) = (Some(process), None);
+        let finished = loop {
+            tokio::select! {
+                finished = &mut finish => break finished,
+                () = tokio::time::sleep_until((begun + RECORD_AFTER).into()), if process.is_some() => {
+                    process.take().map(Report::Started).into_iter().for_each(|report| reporter.report(report));
+                }
+                limit = passed(begun, limit), if over.is_none() => {
+                    over = Some(limit);
+                    self.live.stopper.stop(self.inner.settings.leftover_grace);
+                }
             }
         };
         if let Some(error) = &finished.exit.log_error {
@@ -204,7 +218,14 @@ impl Run {
             let fact = (String::from("log_error"), Value::from(error.clone()));
             reporter.report(Report::Facts([fact].into_iter().collect()));
         }
-        Ok(outcome::ending(&finished, result))
+        let ending = outcome::ending(&finished, result);
+        Ok(match over {
+            Some(limit) => {
+                let error = format!("its tool was stopped: the {} s of one call were over", limit.as_secs());
+                Ending { outcome: RunOutcome::Failed, error, ..ending }
+            }
+            None => ending,
+        })
     }
 
     fn launch(&self, plan: ProgramPlan, papers: &mut Papers) -> Result<Launch, String> {
@@ -235,6 +256,17 @@ impl Run {
         launch.drain = self.inner.settings.drain;
         launch.leftover_grace = self.inner.settings.leftover_grace;
         Ok(launch)
+    }
+}
+
+/// Ends when the limit is over, and says what it was; never where there is none.
+async fn passed(begun: Instant, limit: Option<Duration>) -> Duration {
+    match limit {
+        Some(limit) => {
+            tokio::time::sleep_until((begun + limit).into()).await;
+            limit
+        }
+        None => std::future::pending().await,
     }
 }
 

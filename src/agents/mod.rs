@@ -3,6 +3,7 @@
 //! and writes nothing to the board but reports. Start reading at [`local`], then `plan` (what a spec
 //! means) and `outcome` (what an exit means).
 
+pub mod hooks;
 pub mod leftover;
 pub mod local;
 mod outcome;
@@ -17,7 +18,8 @@ mod variables;
 
 /// For faces, which hand over paths of logs and ask whether they are inside a run, and see no other process.
 pub use crate::process::{inside, log};
+pub use hooks::{Hook, Hooks};
 pub use local::LocalExecutors;
 pub use registry::RegistryTools;
 pub use settings::{AgentConfig, Protocol, Settings};
-pub use steps::{NoTools, StepCall, StepReply, StepTools};
+pub use steps::{NoTools, StepCall, StepProgram, StepReply, StepTools};

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use super::papers;
 use super::settings::Settings;
@@ -32,6 +33,8 @@ pub(super) struct ProgramPlan {
     pub result: ResultRule,
     /// The text for the prompt file, where the program gets one.
     pub prompt: Option<String>,
+    /// How long it may take, beside the time that its task has.
+    pub limit: Option<Duration>,
 }
 
 /// What is to be done.
@@ -76,6 +79,7 @@ impl ProgramPlan {
             stdin: None,
             result: ResultRule::Head,
             prompt: None,
+            limit: None,
         }
     }
 }

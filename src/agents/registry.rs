@@ -1,10 +1,11 @@
 //! Steps that are tools without a process: carried out through the one registry of tools, as the agent of their
 //! run.
 
-use super::steps::{StepCall, StepReply, StepTools};
+use super::steps::{StepCall, StepProgram, StepReply, StepTools};
 use crate::domain::Actor;
 use crate::engine::Engine;
-use crate::tools::{Inside, Registry, ToolContext, Waiting, names};
+use crate::tools::own::TOOL_VARIABLE;
+use crate::tools::{Inside, Registry, ToolContext, Waiting};
 
 /// The tools of the house, for steps.
 pub struct RegistryTools {
@@ -21,17 +22,24 @@ impl RegistryTools {
 
 impl StepTools for RegistryTools {
     fn names(&self) -> Vec<String> {
-        names()
-            .iter()
-            .filter(|name| !["exec", "clarify"].contains(name))
-            .map(|name| (*name).to_owned())
-            .collect()
+        let names = self.registry.names().into_iter();
+        names.filter(|name| !["exec", "clarify", "todo"].contains(name)).map(str::to_owned).collect()
     }
 
     fn call(&self, call: &StepCall<'_>) -> Result<StepReply, String> {
         // The run before waited, and this one goes on with what came.
         if let ("wait_for", Some(came)) = (call.name, &call.spec.answer) {
             return Ok(StepReply::Done(came.answer.clone()));
+        }
+        let program = self.registry.program_of_step(call.name, call.params).map_err(|error| error.message)?;
+        if let Some((tool, stdin)) = program {
+            return Ok(StepReply::Program(StepProgram {
+                argv: tool.command.clone(),
+                stdin,
+                named: [(TOOL_VARIABLE.to_owned(), tool.name.clone())].into(),
+                passed: tool.env.clone(),
+                limit: Some(tool.timeout),
+            }));
         }
         let cwd = match call.folder {
             Some(folder) => folder.to_owned(),

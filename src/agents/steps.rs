@@ -2,8 +2,10 @@
 //! hands them in through [`StepTools`]; `exec` and `clarify` are carried out here.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::engine::RunSpec;
 
@@ -40,13 +42,23 @@ pub enum StepReply {
         /// Choices.
         options: Vec<String>,
     },
-    /// It is this program, which gets `stdin` and prints the result (a tool of the user's own).
-    Program {
-        /// The program and its arguments.
-        argv: Vec<String>,
-        /// What it reads.
-        stdin: Vec<u8>,
-    },
+    /// It is this program, which prints the result (a tool of the user's own).
+    Program(StepProgram),
+}
+
+/// A program that carries out a step.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StepProgram {
+    /// The program and its arguments.
+    pub argv: Vec<String>,
+    /// What it reads.
+    pub stdin: Vec<u8>,
+    /// Variables that it gets.
+    pub named: BTreeMap<String, String>,
+    /// Names of our own variables that are passed.
+    pub passed: Vec<String>,
+    /// How long it may take, beside the time that its task has.
+    pub limit: Option<Duration>,
 }
 
 /// The tools that a step may use beside `exec` and `clarify`.

@@ -433,7 +433,7 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
         Outcome::Wait(wait) => wire::wait(wait),
         Outcome::Timer(timer) => json!(timer),
         Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),
-        Outcome::Purged(_) | Outcome::Permitted => Value::Null,
+        Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))
 }

@@ -136,7 +136,7 @@ fn create(call: &Call) -> Result<Command, Problem> {
     let file = if is_json { "body.json" } else { "body.yaml" };
     let registry = Registry::new(None);
     let definition = workflow_file::read(file, &bytes)
-        .and_then(|tree| definition::read(&tree, registry.vocabulary()))
+        .and_then(|tree| registry.with_vocabulary(|vocabulary| definition::read(&tree, vocabulary)))
         .map_err(|faults| definition::refusal(&faults))?;
     let cwd = call.query.text("cwd").unwrap_or_else(|| call.api.cwd().to_string_lossy().into_owned());
     Ok(Command::CreateWorkflow {

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 use super::output::Color;
 use super::{
     add, approvals, backup, boards, completions, configuration, copy, demo, depend, doctor, edit, events,
-    list, log, mcp, purge, questions, run, scripted_agent, show, status, token, tool, wait, wake, workflow,
+    list, log, mcp, purge, questions, run, scripted_agent, show, status, todo, token, tool, wait, wake,
+    workflow,
 };
 
 /// A Kanban board in the terminal that does the work on it.
@@ -132,6 +133,9 @@ pub enum Verb {
     /// Workflows
     #[command(subcommand, visible_alias = "wf")]
     Workflow(workflow::WorkflowVerb),
+    /// The light list of a session: create, list, update, complete, delete
+    #[command(subcommand)]
+    Todo(todo::TodoVerb),
     /// Call a tool by its JSON, as an agent would
     Tool(tool::ToolArgs),
     /// The tools for an agent, by the Model Context Protocol on standard input and output

@@ -70,7 +70,7 @@ pub fn embedded(name: &str, bytes: &[u8], board: &str, folder: String) -> Result
 
 fn read(name: &str, bytes: &[u8], registry: &Registry) -> Result<WorkflowDefinition, CliError> {
     let definition = workflow_file::read(name, bytes)
-        .and_then(|tree| definition::read(&tree, registry.vocabulary()))
+        .and_then(|tree| registry.with_vocabulary(|vocabulary| definition::read(&tree, vocabulary)))
         .map_err(|faults| definition::refusal(&faults))?;
     Ok(definition)
 }

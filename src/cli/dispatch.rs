@@ -9,7 +9,7 @@ use super::config::Config;
 use super::context::Context;
 use super::error::CliError;
 use super::signals::Signals;
-use crate::agents::{AgentConfig, LocalExecutors, Protocol, RegistryTools, Settings};
+use crate::agents::{AgentConfig, Hooks, LocalExecutors, Protocol, RegistryTools, Settings};
 use crate::domain::WorkflowId;
 use crate::engine::{DispatchOptions, Dispatcher, Engine};
 
@@ -22,6 +22,8 @@ const AT_ONCE: Duration = Duration::from_secs(3);
 /// A dispatcher of this process.
 pub struct Dispatch {
     dispatcher: Arc<Dispatcher>,
+    /// End with this value, after the dispatcher.
+    _hooks: Option<Hooks>,
 }
 
 /// Starts dispatching: everything, or with `only` the steps of one workflow. Where another process dispatches,
@@ -38,14 +40,14 @@ pub fn start(context: &mut Context, engine: &Engine, only: Option<WorkflowId>) -
     }
     let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
     let executors = Arc::new(LocalExecutors::new(settings, tools));
+    let hooks = Hooks::start(engine, config.hooks())?;
     let dispatcher = Arc::new(Dispatcher::start(engine, executors, options)?);
-    Ok(Dispatch { dispatcher })
+    Ok(Dispatch { dispatcher, _hooks: hooks })
 }
 
 /// Starts a dispatcher that claims nothing: it recovers and repairs what it finds at once. Who starts it ends it.
 pub fn idle(engine: &Engine, config: &Config) -> Result<Dispatcher, CliError> {
-    let registry = crate::tools::Registry::new(Some(config.agents.keys().cloned().collect()));
-    let tools = Arc::new(RegistryTools::new(registry, engine.clone()));
+    let tools = Arc::new(RegistryTools::new(config.registry(), engine.clone()));
     let executors = Arc::new(LocalExecutors::new(agent_settings(config), tools));
     let options = DispatchOptions { parallel: 0, reconcile_ms: 100, ..config.dispatch_options() };
     Ok(Dispatcher::start(engine, executors, options)?)

@@ -12,6 +12,7 @@ use crate::domain::refusal::RefusalClass;
 use crate::domain::text::many_lines;
 use crate::engine::EngineError;
 use crate::engine::StoreError;
+use crate::tools::{ErrorClass, ToolError};
 
 /// How the program ends. The whole table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,6 +139,19 @@ impl From<EngineError> for CliError {
             EngineError::Refused(refusal) => CliError::Refused(refusal),
             EngineError::Store(error) => CliError::Store(error),
         }
+    }
+}
+
+impl From<ToolError> for CliError {
+    fn from(error: ToolError) -> Self {
+        let class = match error.class {
+            ErrorClass::Invalid => RefusalClass::Invalid,
+            ErrorClass::NotFound => RefusalClass::NotFound,
+            ErrorClass::State => RefusalClass::State,
+            ErrorClass::NotAllowed => RefusalClass::NotAllowed,
+            ErrorClass::Failed | ErrorClass::Store => return CliError::Failed(error.message),
+        };
+        CliError::Refused(Refusal { class, code: error.code, message: error.message, detail: error.detail })
     }
 }
 

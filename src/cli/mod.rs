@@ -43,6 +43,7 @@ mod several;
 mod show;
 mod signals;
 mod status;
+mod todo;
 mod token;
 mod tool;
 mod wait;
@@ -132,6 +133,7 @@ fn carry_out(context: &mut Context, line: CommandLine) -> Result<Exit, CliError>
         Verb::Wake(args) => wake::run(context, args),
         Verb::Run(args) => run::run(context, args, headless),
         Verb::Workflow(verb) => workflow::run(context, verb),
+        Verb::Todo(verb) => todo::run(context, verb),
         Verb::Tool(args) => tool::run(context, args),
         Verb::Mcp(args) => mcp::run(context, &args),
         Verb::Token(args) => token::run(context, &args),

@@ -1,4 +1,4 @@
-//! The tools that this call may name: all of them, checked against the agents of the configuration.
+//! The tools that this call may name: those of the house and of the configuration, checked against its agents.
 
 use super::context::Context;
 use super::error::CliError;
@@ -6,5 +6,5 @@ use crate::tools::Registry;
 
 /// The registry for this call.
 pub fn of(context: &Context) -> Result<Registry, CliError> {
-    Ok(Registry::new(Some(context.config()?.agents.keys().cloned().collect())))
+    Ok(context.config()?.registry())
 }

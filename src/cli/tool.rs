@@ -26,7 +26,7 @@ pub struct ToolArgs {
 /// Carries out the calls; each is answered with one line, and the first failure decides the exit code.
 pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
     let registry = registry::of(context)?;
-    let tools = tool_context(context, &args)?;
+    let tools = caller(context, Caller { session: args.session, agent: args.agent })?;
     let mut exit = Exit::Done;
     let mut answer = |context: &mut Context, line: &str| {
         let answer = registry.answer(&tools, line);
@@ -52,22 +52,32 @@ pub fn run(context: &mut Context, args: ToolArgs) -> Result<Exit, CliError> {
     Ok(exit)
 }
 
-fn tool_context(context: &mut Context, args: &ToolArgs) -> Result<ToolContext, CliError> {
+/// Whom the caller of a tool says it is.
+#[derive(Debug, Default)]
+pub struct Caller {
+    /// The session that it belongs to.
+    pub session: Option<String>,
+    /// The name of the calling agent.
+    pub agent: Option<String>,
+}
+
+/// What a tool is told about this call.
+pub fn caller(context: &mut Context, caller: Caller) -> Result<ToolContext, CliError> {
     let engine = context.engine()?;
     let mut actor = context.actor().clone();
     let inside = match &actor {
         Actor::Agent { run, task, .. } => Some(Inside { run: run.clone(), task: task.clone() }),
         _ => None,
     };
-    if let (Some(agent), Actor::Agent { name, .. } | Actor::Operator { name }) = (&args.agent, &mut actor) {
-        *name = agent.clone();
+    if let (Some(agent), Actor::Agent { name, .. } | Actor::Operator { name }) = (caller.agent, &mut actor) {
+        *name = agent;
     }
     Ok(ToolContext {
         engine,
         actor,
         inside,
         cwd: work::folder(None)?.into(),
-        session: args.session.clone(),
+        session: caller.session,
         board: Some(context.board()?),
         waiting: Waiting::default(),
     })

@@ -178,6 +178,8 @@ pub struct BoardSnapshot {
     pub closed: u32,
     /// Whether anybody dispatches.
     pub dispatcher: DispatcherState,
+    /// Whoever dispatches starts nothing, since the database was found damaged.
+    pub halted: bool,
     /// Slots in use over all boards.
     pub slots_used: u32,
     /// Slots there are; 0 where nobody dispatches.

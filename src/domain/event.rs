@@ -161,6 +161,8 @@ pub enum EventKind {
     Purged,
     /// A check found the database damaged.
     Damaged,
+    /// Somebody wants a person to see something; it changes nothing.
+    Notified,
 }
 
 wire_enum!(EventKind {
@@ -211,6 +213,7 @@ wire_enum!(EventKind {
     BoardChanged = "board_changed",
     Purged = "purged",
     Damaged = "damaged",
+    Notified = "notified",
 });
 
 /// One line of the log.

@@ -14,6 +14,7 @@ pub mod id;
 pub mod lamp;
 pub mod ledger;
 pub mod moves;
+pub mod notice;
 pub mod refusal;
 pub mod retry;
 pub mod run;
@@ -36,6 +37,7 @@ pub use id::{ApprovalId, IdRef, QuestionId, RunId, TaskId, TimerId, WaitId, Work
 pub use lamp::Lamp;
 pub use ledger::Ledger;
 pub use moves::{Move, MoveFacts, Needs, Verb};
+pub use notice::Notice;
 pub use refusal::Refusal;
 pub use run::{Intent, ProcessIdentity, Run, RunOutcome, Usage};
 pub use status::{TaskStatus, WorkflowStatus};

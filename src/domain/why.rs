@@ -14,6 +14,8 @@ use super::wait::{Wait, WaitKind};
 pub struct Surroundings {
     /// Whether anybody dispatches.
     pub dispatcher: DispatcherState,
+    /// Whoever dispatches starts nothing, since the database was found damaged.
+    pub halted: bool,
     /// Slots in use.
     pub slots_used: u32,
     /// Slots there are.
@@ -221,6 +223,11 @@ fn in_the_queue(card: &Card, around: &Surroundings, now: Millis, reasons: &mut V
         DispatcherState::Nobody => {
             reasons.push(reason("no_dispatcher", "nobody dispatches", "start andon, or andon --headless"));
         }
+        _ if around.halted => reasons.push(reason(
+            "damaged",
+            "the database is damaged, so nothing is started",
+            "andon doctor names the damage; end andon, put a backup in its place, start it again",
+        )),
         DispatcherState::Draining => {
             reasons.push(reason("draining", "the dispatcher is stopping", "start andon again"));
         }
@@ -259,6 +266,7 @@ mod tests {
     fn here() -> Surroundings {
         Surroundings {
             dispatcher: DispatcherState::Here,
+            halted: false,
             slots_used: 0,
             slots_total: 4,
             ..Default::default()

@@ -134,6 +134,10 @@ fn about(outcome: &Outcome) -> String {
         Outcome::Board(name) => name.clone(),
         Outcome::Wait(wait) => wait.id.to_string(),
         Outcome::Timer(timer) => timer.id.to_string(),
-        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted | Outcome::Woken { .. } => String::new(),
+        Outcome::Tasks(_)
+        | Outcome::Purged(_)
+        | Outcome::Permitted
+        | Outcome::Noted
+        | Outcome::Woken { .. } => String::new(),
     }
 }

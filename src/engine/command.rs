@@ -6,8 +6,8 @@ use super::purge::Doomed;
 use crate::domain::approval::Call;
 use crate::domain::time::Millis;
 use crate::domain::{
-    Approval, ApprovalId, Executor, IdRef, Question, QuestionId, RunId, Task, TaskStatus, Timer, Wait,
-    WaitId, Wake, Workflow, WorkflowDefinition,
+    Approval, ApprovalId, Executor, IdRef, Notice, Question, QuestionId, RunId, Task, TaskStatus, Timer,
+    Wait, WaitId, Wake, Workflow, WorkflowDefinition,
 };
 use crate::store::Removed;
 
@@ -214,6 +214,8 @@ pub enum Command {
     /// Removes what ended before then, for good: the whole batch, or none of it when something of it has changed
     /// since it was copied. Operator only. → Purged
     Purge { before_ms: Millis, batch: Vec<Doomed> },
+    /// Tells the person something, about a task or about a board. → [`Outcome::Noted`]
+    Notify { task: Option<IdRef>, board: Option<String>, notice: Notice },
     /// Makes a board. → Board
     CreateBoard { name: String },
 }
@@ -262,6 +264,8 @@ pub enum Outcome {
     },
     /// The board's name.
     Board(String),
+    /// It stands in the log.
+    Noted,
     /// What was removed.
     Purged(Removed),
 }

@@ -10,7 +10,7 @@ use super::clock::{Clock, Randomness, SystemClock, SystemRandomness};
 use super::command::{Command, Outcome};
 use super::executor::{Recovery, Report, RunSpec};
 use crate::domain::approval::ApprovalPolicy;
-use crate::domain::definition::{CheckParams, any_params};
+use crate::domain::definition::{AnyParams, CheckParams};
 use crate::domain::time::Millis;
 use crate::domain::{Actor, Executor, ProcessIdentity, Refusal, RunId, WorkflowId};
 use crate::store::{Failure, Tx, Window};
@@ -38,7 +38,7 @@ pub struct Policy {
     /// The tools that a step may use; checked when a workflow is made and started.
     pub tools: Vec<String>,
     /// What is wrong with the parameters of a step's tool; checked with its name.
-    pub check: CheckParams,
+    pub check: Arc<dyn CheckParams>,
     /// The configured agents; `None` where they are not known.
     pub agents: Option<Vec<String>>,
     /// Those of them whose work waits for a review, unless a card says otherwise.
@@ -60,7 +60,7 @@ impl Default for Policy {
             lease_ms: 30_000,
             on_lost: OnLost::Ask,
             tools: Vec::new(),
-            check: any_params,
+            check: Arc::new(AnyParams),
             agents: None,
             reviewed_agents: Vec::new(),
             approvals: ApprovalPolicy::default(),
@@ -399,6 +399,9 @@ impl Act<'_, '_> {
             Command::CancelWorkflow { workflow } => self.cancel_workflow(&workflow),
             Command::RerunWorkflow { workflow, from_failed } => self.rerun_workflow(&workflow, from_failed),
             Command::Purge { before_ms, batch } => self.purge(before_ms, &batch),
+            Command::Notify { task: about, board, notice } => {
+                self.notify(about.as_ref(), board.as_deref(), notice)
+            }
             Command::CreateBoard { name } => {
                 let name = crate::domain::text::board(&name)?;
                 if !self.tx.ensure_board(&name, self.now)? {

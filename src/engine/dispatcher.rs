@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use self::attach::Place;
 use self::lease::Lease;
 use self::short::ShortWay;
 use self::watch::Reconciler;
@@ -68,6 +69,7 @@ enum Message {
     Recovered { run: RunId, recovery: Recovery },
     Effect(Effect),
     Look,
+    Damaged,
     Drain,
     Stop,
     StopNow,
@@ -127,6 +129,8 @@ impl Dispatcher {
             failed_at: None,
             missed_look: false,
             superseded: false,
+            halted: false,
+            place: Place::default(),
             short: None,
         };
         let thread = std::thread::Builder::new()
@@ -222,6 +226,10 @@ struct Shell {
     missed_look: bool,
     /// Another dispatcher has begun since.
     superseded: bool,
+    /// The database is damaged: nothing is started any more.
+    halted: bool,
+    /// Where its lock is.
+    place: Place,
     /// Starts runs, and settles them in the usual case; there while it dispatches.
     short: Option<Arc<ShortWay>>,
 }
@@ -230,6 +238,8 @@ impl Shell {
     fn dispatch(&mut self, runtime: &tokio::runtime::Runtime) {
         let _context = runtime.enter();
         self.listen(runtime);
+        // A dispatcher of this process that died may have left something; whoever recovers its runs knows better.
+        self.engine.inner.store.forget_brought();
         self.short = Some(Arc::new(ShortWay {
             engine: self.engine.clone(),
             executors: self.executors.clone(),
@@ -239,6 +249,7 @@ impl Shell {
             live: self.live.clone(),
             send: Mutex::new(self.send.clone()),
             runtime: runtime.handle().clone(),
+            place: self.place.clone(),
             open: AtomicBool::new(false),
         }));
         let lease = Lease::start(&self.engine, &self.id, &self.live, self.options.renew_ms);
@@ -267,6 +278,10 @@ impl Shell {
         }
         self.close_short_way();
         drop(lease);
+        if self.halted {
+            // Its end stays unrecorded, so that whoever comes next checks the database again.
+            return;
+        }
         let id = self.id.clone();
         let now = self.engine.now();
         let ended = self.engine.inner.store.write(move |tx| tx.change_dispatcher(&id, true, Some(now)));
@@ -346,6 +361,7 @@ impl Shell {
                 Message::Effect(effect) => self.carry_out(effect),
                 Message::Look => asked = true,
                 Message::Die => {}
+                Message::Damaged => self.halt(),
                 Message::Drain => {
                     self.drain();
                     asked = true;
@@ -359,6 +375,9 @@ impl Shell {
                     inputs.push(Input::Suspend { dispatcher: self.id.clone() });
                 }
             }
+        }
+        if !self.place.is_held() {
+            self.stand_down();
         }
         self.stop_due();
         asked |= std::mem::take(&mut self.missed_look);
@@ -379,6 +398,7 @@ impl Shell {
         if let Some(short) = &self.short {
             let unusual = self.draining
                 || self.superseded
+                || self.halted
                 || self.careful.is_some()
                 || self.failed_at.is_some()
                 || !self.again.is_empty();
@@ -407,12 +427,27 @@ impl Shell {
         }
     }
 
-    /// Another dispatcher has begun, and recovers what runs here: that is waited for, and nothing more is started.
+    /// What is written into a damaged database may be lost, or damage more: what runs may end, and nothing is
+    /// started. It keeps its place, since another dispatcher would only go on where this one stopped.
+    fn halt(&mut self) {
+        self.halted = true;
+        self.open_short_way();
+        let id = self.id.clone();
+        let told = self.engine.inner.store.write(move |tx| tx.halt_dispatcher(&id));
+        if let Err(error) = told {
+            tracing::warn!(%error, "that nothing is started any more was not recorded");
+        }
+    }
+
+    /// Another dispatcher has begun or may begin, and recovers what runs here: that is waited for, and nothing more is
+    /// started.
     fn stand_down(&mut self) {
         if !self.superseded {
             self.superseded = true;
             self.engine.inner.dispatching.store(2, Ordering::Relaxed);
-            tracing::error!("another dispatcher has taken over although this one had the lock; standing by");
+            tracing::error!(
+                "another dispatcher has taken over, or may: the file of this one's lock was removed; standing by"
+            );
         }
     }
 

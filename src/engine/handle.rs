@@ -158,6 +158,7 @@ impl Engine {
                 closed: view.count_closed(board)?,
                 dispatcher,
                 slots_used: view.slots_used()?,
+                halted: dispatcher != DispatcherState::Nobody && view.dispatcher_is_halted()?,
                 slots_total: match dispatcher {
                     DispatcherState::Nobody => 0,
                     DispatcherState::Here | DispatcherState::Draining => here,
@@ -211,6 +212,7 @@ impl Engine {
             let known = &self.inner.core.policy().agents;
             let around = Surroundings {
                 dispatcher,
+                halted: view.dispatcher_is_halted()?,
                 slots_used: view.slots_used()?,
                 slots_total: match dispatcher {
                     DispatcherState::Elsewhere => view.dispatcher()?.map_or(0, |(_, slots, _)| slots),
@@ -342,15 +344,19 @@ impl Engine {
 
     fn lock_is_held(&self) -> bool {
         // Where the file is not there or can't be opened, nobody has locked it. The lock is let go at once.
-        match File::open(self.inner.store.beside("-dispatch")) {
+        match File::open(self.lock_path()) {
             Ok(file) => matches!(file.try_lock_shared(), Err(std::fs::TryLockError::WouldBlock)),
             Err(_) => false,
         }
     }
 
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.inner.store.beside("-dispatch")
+    }
+
     /// The file whose lock makes a process the dispatcher. Never the database's own.
     pub(super) fn lock_file(&self) -> Result<File, StoreError> {
-        let path = self.inner.store.beside("-dispatch");
+        let path = self.lock_path();
         let file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
         file.map_err(|source| StoreError::File { path, source })

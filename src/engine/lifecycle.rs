@@ -312,21 +312,39 @@ impl Act<'_, '_> {
         self.save(ledger)
     }
 
-    /// What the settling of a task causes: successors are freed, a workflow is advanced or swept.
+    /// What the settling of a task causes: successors are freed, a workflow is advanced or swept. Where a part of that
+    /// can't be done, because of bad data, the settling stands and so does the rest; the reconciler does it later.
     pub(super) fn after_settling(&mut self, task: &Task) -> Result<(), Failure> {
         match task.status {
             TaskStatus::Success => {
                 for next in self.tx.needed_by(task.seq)? {
-                    let ledger = self.open_seq(next)?;
-                    self.freed(ledger, task, EventKind::PredecessorDone)?;
+                    self.advance(task, |act| {
+                        let ledger = act.open_seq(next)?;
+                        act.freed(ledger, task, EventKind::PredecessorDone).map(|_| ())
+                    })?;
                 }
                 Ok(())
             }
             TaskStatus::Failed | TaskStatus::Cancelled if !is_swept(task) => match &task.workflow_id {
-                Some(workflow) => self.sweep(workflow, task, false).map(|_| ()),
+                Some(workflow) => self.advance(task, |act| act.sweep(workflow, task, false).map(|_| ())),
                 None => Ok(()),
             },
             _ => Ok(()),
+        }
+    }
+
+    fn advance(
+        &mut self,
+        task: &Task,
+        work: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        match self.attempt(work) {
+            Err(failure) if failure.is_about_one_row() => {
+                tracing::error!(seq = task.seq, %failure, "what the end of a task causes could not all be done");
+                let why = data([("error", json!(failure.to_string()))]);
+                self.note(EventKind::AdvanceFailed, Some(task), None, why)
+            }
+            done => done,
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod handle;
 mod health;
 mod lifecycle;
 mod moving;
+mod notices;
 mod purge;
 mod questions;
 mod reconcile;

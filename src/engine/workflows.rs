@@ -38,8 +38,8 @@ impl Act<'_, '_> {
             true => definition.steps.iter().map(|s| s.tool_name.as_str()).collect(),
             false => self.policy.tools.iter().map(String::as_str).collect(),
         };
-        let vocabulary =
-            Vocabulary { tools: &tools, agents: self.policy.agents.as_deref(), check: self.policy.check };
+        let agents = self.policy.agents.as_deref();
+        let vocabulary = Vocabulary { tools: &tools, agents, check: &*self.policy.check };
         definition::recheck(definition, vocabulary).map_err(|faults| definition::refusal(&faults).into())
     }
 

@@ -25,6 +25,12 @@ const MIGRATIONS: &[&str] = &[
 /// The newest schema that this program knows.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
+/// Device and number of a file.
+pub(super) fn file_number(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
+}
+
 /// How long a lock of another process is waited for.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How soon opening is tried again.

@@ -123,6 +123,11 @@ impl Writing {
         brought.len() == 1
     }
 
+    /// Drops what was brought by somebody who ended before it was written, as a crash would.
+    pub fn forget_brought(&self) {
+        lock(&self.pen.brought).clear();
+    }
+
     /// Writes what was brought in one transaction, here and now where the pen lies idle; else hands it in.
     pub fn write_brought(&self) {
         let mut group = std::mem::take(&mut *lock(&self.pen.brought));

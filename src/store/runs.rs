@@ -113,6 +113,19 @@ impl View<'_> {
             .optional()?)
     }
 
+    /// Whether the dispatcher that is at work starts nothing, since the database is damaged.
+    pub fn dispatcher_is_halted(&self) -> Result<bool, Failure> {
+        let last = self
+            .connection
+            .prepare_cached(
+                "SELECT draining FROM dispatchers WHERE ended_at_ms IS NULL
+                 ORDER BY started_at_ms DESC, id LIMIT 1",
+            )?
+            .query_row([], |row| row.get::<_, i64>(0))
+            .optional()?;
+        Ok(last == Some(2))
+    }
+
     /// Whether this dispatcher is the last one that began; `None` where its beginning was not written.
     pub fn is_last_dispatcher(&self, id: &str) -> Result<Option<bool>, Failure> {
         Ok(self
@@ -244,6 +257,12 @@ impl Tx<'_> {
         self.connection
             .prepare_cached("UPDATE dispatchers SET draining = ?2, ended_at_ms = coalesce(?3, ended_at_ms), seen_at_ms = coalesce(?3, seen_at_ms) WHERE id = ?1")?
             .execute(params![id, draining, ended_at])?;
+        Ok(())
+    }
+
+    /// Records that a dispatcher starts nothing any more, since the database is damaged.
+    pub fn halt_dispatcher(&self, id: &str) -> Result<(), Failure> {
+        self.connection.prepare_cached("UPDATE dispatchers SET draining = 2 WHERE id = ?1")?.execute([id])?;
         Ok(())
     }
 

@@ -21,6 +21,8 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
+    /// Which file was opened, by the numbers of the system; `None` where it does not tell.
+    file: Option<(u64, u64)>,
     options: Options,
     /// The connection made by opening, until the first write takes it.
     first: Mutex<Option<Connection>>,
@@ -78,10 +80,12 @@ impl Store {
         let path =
             std::path::absolute(path).map_err(|source| StoreError::File { path: path.to_owned(), source })?;
         let connection = open::open(&path, options)?;
+        let file = open::file_number(&path);
         let bell = Bell::new(&path);
         Ok(Store {
             inner: Arc::new(Inner {
                 path,
+                file,
                 options,
                 first: Mutex::new(Some(connection)),
                 writing: Mutex::new(None),
@@ -94,6 +98,12 @@ impl Store {
     /// The database file, absolute.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Whether the file that was opened is still the one at its path. Where it was removed or replaced, what is
+    /// written goes where nobody will find it. The file is only looked at, never opened.
+    pub fn is_in_place(&self) -> bool {
+        self.inner.file.is_none() || open::file_number(&self.inner.path) == self.inner.file
     }
 
     /// The path of a companion file or folder, such as `-logs`.
@@ -161,6 +171,14 @@ impl Store {
                 then(Err(error.into()));
                 false
             }
+        }
+    }
+
+    /// Drops what was brought by a thread that ended before [`Store::write_brought`]: nothing of it happened, and nobody
+    /// is told.
+    pub fn forget_brought(&self) {
+        if let Ok(writing) = self.writing() {
+            writing.forget_brought();
         }
     }
 

@@ -8,6 +8,8 @@ pub mod error;
 pub mod exec;
 pub mod files;
 pub mod folder;
+pub mod notify;
+pub mod own;
 pub mod params;
 pub mod permission;
 pub mod record;
@@ -15,8 +17,10 @@ pub mod registry;
 pub mod shape;
 pub mod task;
 pub mod timer;
+pub mod todo;
 pub mod wait_for;
 pub mod waiting;
+pub mod web;
 pub mod wire;
 pub mod workflow;
 pub mod workflow_file;
@@ -26,6 +30,7 @@ use std::path::Path;
 
 pub use context::{Inside, ToolContext};
 pub use error::{ErrorClass, ToolError};
+pub use own::OwnTool;
 pub use registry::{Answer, Registry, reply};
 pub use shape::{Risk, Shape};
 pub use waiting::Waiting;
@@ -33,9 +38,21 @@ pub use waiting::Waiting;
 use folder::Folder;
 use params::Params;
 
-/// The names of all tools, which are those that a workflow's step may use.
+/// The names of the tools of the house; a registry may have others beside them ([`own`]).
 pub fn names() -> &'static [&'static str] {
-    &["exec", "read_file", "write_file", "clarify", "task", "workflow", "wait_for", "timer"]
+    &[
+        "exec",
+        "read_file",
+        "write_file",
+        "clarify",
+        "task",
+        "workflow",
+        "wait_for",
+        "timer",
+        "todo",
+        "notify",
+        "web_fetch",
+    ]
 }
 
 /// Runs a step's tool that needs no engine (`read_file`, `write_file`) in the step's folder and gives its result

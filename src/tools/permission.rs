@@ -5,15 +5,20 @@ use serde_json::{Map, Value, json};
 
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
-use super::shape::Shape;
+use super::shape::Risk;
 use super::waiting::{LOOK_AGAIN, Woken};
 use crate::domain::approval::{Call, Rule};
 use crate::domain::{Approval, ApprovalId, WaitState};
 use crate::engine::{Command, Outcome, denied_by};
 
 /// Returns when the call may be made; blocks for as long as a person takes to decide.
-pub fn obtain(ctx: &ToolContext, shape: &Shape, params: &Map<String, Value>) -> Result<(), ToolError> {
-    let call = Call::of_tool(shape.name, shape.risk, params, &ctx.cwd.to_string_lossy());
+pub fn obtain(
+    ctx: &ToolContext,
+    tool: &str,
+    risk: Risk,
+    params: &Map<String, Value>,
+) -> Result<(), ToolError> {
+    let call = Call::of_tool(tool, risk, params, &ctx.cwd.to_string_lossy());
     if ctx.engine.rule(&ctx.actor, &call)? == Rule::Allow {
         return Ok(());
     }

@@ -76,6 +76,7 @@ fn board(cards: Vec<Card>) -> BoardSnapshot {
         slots_used: running,
         slots_total: 4,
         dispatcher: DispatcherState::Here,
+        halted: false,
         closed: 0,
         boards: vec![
             BoardSummary { id: "default".into(), open: cards.len() as u32, running, lamps: 2 },

@@ -213,21 +213,58 @@ fn a_damaged_database_is_told_with_what_to_do_and_is_not_written_to() {
 }
 
 #[test]
-fn after_an_unclean_end_the_next_daemon_checks_the_database_beside_its_work() {
+fn after_an_unclean_end_the_next_daemon_checks_the_database_and_starts_nothing_where_it_is_damaged() {
     let house = House::new();
     let daemon = house.daemon(&[]);
     house.done(&["add", "works", "--wait", "--", "true"]);
     kill(daemon);
     damage(&house);
     let daemon = house.daemon(&[]);
-    house.done(&["add", "works on", "--wait", "--", "true"]);
     until("the damage is noted", || house.done(&["events"]).contains("damaged"));
     let (code, log) = daemon.terminate();
     assert_eq!(code, Some(0));
-    assert!(log.contains("the database is damaged"), "{log}");
-    let clean = house.daemon(&[]);
-    house.done(&["add", "again", "--wait", "--", "true"]);
-    let (_, log) = clean.terminate();
+    assert!(log.contains("the database is damaged; nothing is started any more"), "{log}");
+
+    let again = house.daemon(&[]);
+    let card = house.done(&["add", "not now", "--start", "--in", "1h", "--", "true"]);
+    let why = || house.done(&["why", card.trim()]);
+    until("the next one looks again, and stops", || why().contains("the database is damaged"));
+    house.done(&["edit", card.trim(), "--in", "0s"]);
+    house.done(&["add", "neither", "--start", "--", "true"]);
+    assert_eq!(again.terminate().0, Some(0));
+    let tasks = house.json(&["list", "--all"]);
+    let never_ran = |task: &Value| task["started_at_ms"].is_null();
+    assert!(tasks["items"].as_array().unwrap().iter().skip(1).all(never_ran), "{tasks}");
+}
+
+#[test]
+fn a_daemon_whose_database_is_taken_away_says_so_and_starts_nothing() {
+    let house = House::new();
+    let daemon = house.daemon(&[]);
+    house.done(&["add", "works", "--wait", "--", "true"]);
+    let away = house.path().join("away.db");
+    for end in ["", "-wal", "-shm"] {
+        let from =
+            house.path().join(format!("{}{end}", house.database().file_name().unwrap().to_str().unwrap()));
+        std::fs::rename(from, format!("{}{end}", away.display())).unwrap();
+    }
+    let halted = || {
+        let moved = Connection::open(&away).unwrap();
+        moved.query_row("SELECT max(draining) FROM dispatchers", [], |row| row.get::<_, i64>(0)).unwrap() == 2
+    };
+    until("it has noticed", halted);
+    let (_, log) = daemon.terminate();
+    assert!(log.contains("removed or replaced"), "{log}");
+}
+
+#[test]
+fn after_a_clean_end_the_database_is_not_checked() {
+    let house = House::new();
+    house.daemon(&[]).terminate();
+    damage(&house);
+    let daemon = house.daemon(&[]);
+    house.done(&["add", "works", "--wait", "--", "true"]);
+    let (_, log) = daemon.terminate();
     assert!(!log.contains("damaged"), "after a clean end nobody looks: {log}");
 }
 

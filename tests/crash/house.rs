@@ -134,8 +134,12 @@ impl House {
     }
 
     /// Waits for a condition, woken by each change.
-    pub fn wait(&self, what: &str, mut holds: impl FnMut() -> bool) {
-        let end = Instant::now() + PATIENCE;
+    pub fn wait(&self, what: &str, holds: impl FnMut() -> bool) {
+        self.wait_for(PATIENCE, what, holds);
+    }
+
+    fn wait_for(&self, patience: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+        let end = Instant::now() + patience;
         loop {
             let seen = self.engine.last_seq().unwrap();
             if holds() {
@@ -153,7 +157,10 @@ impl House {
 
     /// As `rest`, doing something else at each look too.
     pub fn rest_while(&self, meanwhile: impl Fn()) {
-        self.wait("everything has come to rest", || {
+        // What is left of many rounds takes its time, on a busy machine more of it.
+        let open = self.everything().iter().filter(|t| !t.status.is_settled()).count();
+        let patience = PATIENCE + Duration::from_secs(open as u64);
+        self.wait_for(patience, "everything has come to rest", || {
             meanwhile();
             for open in self.engine.questions(None).unwrap() {
                 assert_eq!(open.question.purpose, QuestionPurpose::Lost);

@@ -2,7 +2,7 @@
 //! passed over, and holds up nobody else.
 
 use super::fake::{House, Player, id, runnable};
-use andon::domain::{Task, TaskStatus};
+use andon::domain::{EventKind, Task, TaskStatus};
 use andon::engine::{Command, DispatchOptions, Dispatcher, Ending, NewTask, Report};
 
 fn damage(house: &House, sql: &str) {
@@ -32,6 +32,33 @@ fn at_the_head_of_the_queue_it_does_not_hold_those_behind() {
     let dispatcher = house.dispatch(&player);
     player.succeed(&good, "done");
     house.until(&good, TaskStatus::Success);
+    end(dispatcher);
+}
+
+#[test]
+fn a_successor_that_can_not_be_advanced_holds_neither_the_end_nor_the_others_and_is_advanced_once_it_is_mended()
+ {
+    let house = House::new();
+    let player = Player::default();
+    let options = DispatchOptions { reconcile_ms: 50, ..DispatchOptions::default() };
+    let dispatcher = house.dispatch_with(&player, options);
+    let first = house.job("first");
+    let after = |title: &str| {
+        let task = NewTask { after: vec![id(&first)], start: true, ..runnable(title) };
+        house.task(Command::Create(Box::new(task)))
+    };
+    let (bad, good) = (after("bad"), after("good"));
+    damage_task(&house, &bad);
+    player.succeed(&first, "done");
+    player.succeed(&good, "");
+    house.until(&good, TaskStatus::Success);
+    assert_eq!(house.now(&first).result, "done");
+    let failed = house.engine.events(0, Some(&first.id), usize::MAX).unwrap();
+    assert_eq!(failed.iter().filter(|e| e.kind == EventKind::AdvanceFailed).count(), 1);
+    let mended = serde_json::to_string(&runnable("bad").executor).unwrap();
+    damage(&house, &format!("UPDATE tasks SET executor = '{mended}' WHERE seq = {}", bad.seq));
+    player.succeed(&bad, "");
+    house.until(&bad, TaskStatus::Success);
     end(dispatcher);
 }
 

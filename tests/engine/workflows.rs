@@ -8,7 +8,7 @@ fn define(steps: Value) -> WorkflowDefinition {
     let vocabulary = Vocabulary {
         tools: &["exec", "clarify"],
         agents: None,
-        check: andon::domain::definition::any_params,
+        check: &andon::domain::definition::AnyParams,
     };
     definition::read(&Node::from(json!({ "name": "release", "steps": steps })), vocabulary).unwrap()
 }
@@ -220,6 +220,34 @@ fn advance_finds_nothing_to_repair_on_a_healthy_workflow() {
     flow.succeed("a");
     let outcome = flow.verb(|workflow| Command::AdvanceWorkflow { workflow }).unwrap();
     assert!(matches!(outcome, Outcome::Advanced { changes: 0, .. }), "{outcome:?}");
+    flow.end();
+}
+
+#[test]
+fn concurrent_advances_and_ends_queue_each_step_once() {
+    let flow = flow(diamond(), true);
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let other = andon::engine::Engine::open(&flow.house.path()).unwrap();
+                while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    let workflow = flow.view().workflow.id.0.clone();
+                    let advance = Command::AdvanceWorkflow { workflow };
+                    // A closed workflow has nothing to advance.
+                    let _ = other.execute(advance, &andon::domain::Actor::operator("another"));
+                }
+            });
+        }
+        for step in ["a", "b", "c", "d"] {
+            flow.succeed(step);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    let view = flow.view();
+    assert_eq!(view.workflow.status, WorkflowStatus::Success);
+    assert_eq!(view.steps.len(), 4);
+    assert_eq!(flow.player.starts().len(), 4, "each step ran once");
     flow.end();
 }
 

@@ -233,6 +233,10 @@ impl World {
         let at = at % shell.pending.len();
         let effect = shell.pending.swap_remove(at);
         match effect {
+            // As the real one, it looks for its lock just before it starts anything.
+            Effect::Start(_) if self.is_zombie(&id) => {
+                self.shell_of(&id).into_iter().for_each(|s| s.draining = true)
+            }
             Effect::Start(spec) => self.start(*spec, id),
             Effect::Stop { run, .. } => {
                 // Each dispatcher knows its own runs only.
@@ -243,6 +247,10 @@ impl World {
             Effect::Recover { run, .. } => self.recover(run, &id),
             Effect::WakeAt(_) | Effect::Check | Effect::Superseded => {}
         }
+    }
+
+    fn is_zombie(&self, id: &str) -> bool {
+        self.zombies.iter().any(|shell| shell.id == id)
     }
 
     fn recover(&mut self, run: RunId, by: &str) {
@@ -289,11 +297,8 @@ impl World {
     pub fn lose_a_dispatcher(&mut self) {
         match self.dice.below(4) {
             0 if self.zombies.len() < 2 => {
-                if let Some(mut shell) = self.holder.take() {
+                if let Some(shell) = self.holder.take() {
                     self.note(format!("{} LOST THE LOCK", shell.id));
-                    // A start follows its commit at once, by the same thread: a zombie has none left over. What
-                    // it claims from now on is what is tried here.
-                    shell.pending.retain(|effect| !matches!(effect, Effect::Start(_)));
                     self.zombies.push(shell);
                 }
             }

@@ -21,7 +21,7 @@ use crate::domain::refusal::RefusalClass;
 use crate::domain::text::shortened;
 use crate::domain::{Actor, Question, QuestionId};
 use crate::engine::{AnswerText, Command, Engine, EngineError, QuestionRef};
-use crate::tools::{Shape, ToolContext, ToolError, clarify};
+use crate::tools::{ToolContext, ToolError, clarify};
 
 /// The key of the one thing that is asked for.
 const ANSWER: &str = "answer";
@@ -195,12 +195,12 @@ impl Retry {
     /// The second call that this one is; `None` for a first one.
     pub fn of(
         caller: &Caller,
-        shape: &Shape,
+        tool: &str,
         params: &JsonObject,
         state: Option<String>,
         responses: Option<InputResponses>,
     ) -> Option<Self> {
-        let person = caller.person().filter(|_| shape.name == clarify::CLARIFY.name)?.clone();
+        let person = caller.person().filter(|_| tool == clarify::CLARIFY.name)?.clone();
         let filled = responses.and_then(|mut responses| responses.remove(ANSWER));
         let filled: Option<ElicitResult> = filled.and_then(|filled| serde_json::from_value(filled).ok());
         Some(Self {

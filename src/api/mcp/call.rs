@@ -16,16 +16,19 @@ use super::ask::{Asking, Retry};
 use super::server::Server;
 use crate::domain::text::{one_line, shortened};
 use crate::domain::{Actor, Question};
-use crate::tools::registry::find;
+use crate::tools::registry::Tool;
 use crate::tools::waiting::CallerHold;
-use crate::tools::{ErrorClass, Shape, ToolError, Waiting};
+use crate::tools::{ErrorClass, ToolError, Waiting};
 
 /// Actions that change nothing.
 const LOOKS: &[&str] = &["get", "list", "status"];
 
 /// Whether a tool has anything for who may only look at the board. Files are not on the board.
-pub(super) fn looks(shape: &Shape) -> bool {
-    shape.actions.iter().any(|action| LOOKS.contains(&action.name))
+pub(super) fn looks(tool: Tool<'_>) -> bool {
+    match tool {
+        Tool::House(shape) => shape.actions.iter().any(|action| LOOKS.contains(&action.name)),
+        Tool::Own(_) => false,
+    }
 }
 
 /// A caller's text, fit for an error.
@@ -40,31 +43,33 @@ pub(super) async fn carry_out(
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResponse, ErrorData> {
     let caller = server.caller(&context)?;
-    let shape = find(&request.name).map_err(|error| ErrorData::invalid_params(error.message, None))?;
+    let found = server.registry.find(&request.name);
+    let tool = found.map_err(|error| ErrorData::invalid_params(error.message, None))?;
+    let name = tool.name().to_owned();
     let mut params = request.arguments.unwrap_or_default();
-    if let Err(refused) = check_right(caller.may_write, shape, &params) {
+    if let Err(refused) = check_right(caller.may_write, tool, &params) {
         return Ok(result(Err(refused)).into());
     }
     let asks = Asking::of(&caller, &context);
-    let retry = Retry::of(&caller, shape, &params, request.request_state, request.input_responses);
+    let retry = Retry::of(&caller, &name, &params, request.request_state, request.input_responses);
     let actor = caller.actor(context.client_info().map(|client| client.name).as_deref());
-    sign(&mut params, shape, &actor);
+    sign(&mut params, &name, &actor);
 
     let (waiting, hold) = Waiting::of_call(server.limits.wait);
     let tools = caller.context(actor, server.engine.clone(), waiting);
-    let registry = server.registry.clone();
     let Ok(seat) = server.seats.clone().try_acquire_owned() else {
         let message = "as many calls as are served at a time go on already; end some, then call again";
         return Ok(result(Err(ToolError::new(ErrorClass::State, "busy", message))).into());
     };
+    let call = Call { server, context: &context, name: name.clone(), hold, asks };
+    let registry = server.registry.clone();
     let work = on_its_own_thread(move || {
         let _seat = seat;
         match retry {
             Some(retry) => retry.carry_out(&tools),
-            None => registry.call_named(&tools, shape.name, &params),
+            None => registry.call_named(&tools, &name, &params),
         }
     });
-    let call = Call { server, context: &context, name: shape.name, hold, asks };
     call.follow(work).await
 }
 
@@ -83,24 +88,24 @@ fn on_its_own_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stati
 }
 
 /// Who may only look calls no more than what looks.
-fn check_right(may_write: bool, shape: &Shape, params: &JsonObject) -> Result<(), ToolError> {
+fn check_right(may_write: bool, tool: Tool<'_>, params: &JsonObject) -> Result<(), ToolError> {
     let action = params.get("action").and_then(Value::as_str).unwrap_or_default();
-    if may_write || (looks(shape) && LOOKS.contains(&action)) {
+    if may_write || (looks(tool) && LOOKS.contains(&action)) {
         return Ok(());
     }
     let message = format!(
         "{} changes things, and this token is for reading; use the token of `andon token admin`",
         match action {
-            "" => shape.name.to_owned(),
-            action => format!("{} {}", shape.name, shown(action)),
+            "" => tool.name().to_owned(),
+            action => format!("{} {}", tool.name(), shown(action)),
         }
     );
     Err(ToolError::new(ErrorClass::NotAllowed, "not_allowed", message))
 }
 
 /// A card made through a client says where it came from.
-fn sign(params: &mut JsonObject, shape: &Shape, actor: &Actor) {
-    let creates = shape.name == "task" && params.get("action").is_some_and(|action| action == "create");
+fn sign(params: &mut JsonObject, tool: &str, actor: &Actor) {
+    let creates = tool == "task" && params.get("action").is_some_and(|action| action == "create");
     if let Actor::Guest { name } = actor
         && creates
         && !params.contains_key("source")
@@ -113,7 +118,7 @@ fn sign(params: &mut JsonObject, shape: &Shape, actor: &Actor) {
 struct Call<'a> {
     server: &'a Server,
     context: &'a RequestContext<RoleServer>,
-    name: &'static str,
+    name: String,
     hold: CallerHold,
     asks: Asking,
 }
@@ -124,7 +129,7 @@ impl Call<'_> {
         mut self,
         mut work: oneshot::Receiver<Result<Value, ToolError>>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut pulse = Pulse::new(self.context, self.server, self.name);
+        let mut pulse = Pulse::new(self.context, self.server, &self.name);
         let mut gone = self.server.gone.clone();
         let mut left = false;
         let done = loop {
@@ -217,12 +222,13 @@ impl Pulse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::registry::find;
+    use crate::tools::Registry;
 
     #[test]
     fn who_may_only_look_may_look_at_the_board_and_at_nothing_else() {
         let may = |tool: &str, params: Value| {
-            check_right(false, find(tool).unwrap(), params.as_object().unwrap()).is_ok()
+            let registry = Registry::default();
+            check_right(false, registry.find(tool).unwrap(), params.as_object().unwrap()).is_ok()
         };
         assert!(may("task", json!({ "action": "list" })) && may("workflow", json!({ "action": "status" })));
         assert!(!may("task", json!({ "action": "cancel" })) && !may("task", json!({})));
@@ -234,7 +240,7 @@ mod tests {
         let guest = Actor::Guest { name: "mcp:x".into() };
         let signed = |params: Value, actor: &Actor| {
             let mut params = params.as_object().unwrap().clone();
-            sign(&mut params, find("task").unwrap(), actor);
+            sign(&mut params, "task", actor);
             params.get("source").cloned()
         };
         assert_eq!(signed(json!({ "action": "create" }), &guest), Some(json!("mcp:x")));

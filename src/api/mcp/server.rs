@@ -19,7 +19,7 @@ use super::caller::Caller;
 use super::watch::Watch;
 use super::{call, resources};
 use crate::engine::Engine;
-use crate::tools::{Registry, Risk, Shape};
+use crate::tools::{self, Registry, Risk};
 
 /// What a client is told about the whole.
 const INSTRUCTIONS: &str = "A Kanban board that does the work on it. `task create` puts a card on the board (with \
@@ -177,12 +177,12 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        let shapes = self.registry.shapes().iter().filter(|shape| caller.may_write || call::looks(shape));
-        Ok(ListToolsResult::with_all_items(shapes.map(|shape| tool(shape)).collect()))
+        let tools = self.registry.tools().filter(|tool| caller.may_write || call::looks(*tool));
+        Ok(ListToolsResult::with_all_items(tools.map(described).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.registry.shapes().iter().find(|shape| shape.name == name).map(|shape| tool(shape))
+        self.registry.find(name).ok().map(described)
     }
 
     async fn call_tool(
@@ -268,18 +268,18 @@ impl ServerHandler for Server {
 }
 
 /// A tool as clients see it. The hints come from its risk, and are no more than hints.
-fn tool(shape: &Shape) -> Tool {
-    let schema = match shape.schema() {
+fn described(tool: tools::registry::Tool<'_>) -> Tool {
+    let schema = match tool.schema() {
         serde_json::Value::Object(schema) => schema,
         _ => serde_json::Map::new(),
     };
-    let hints = ToolAnnotations::new().read_only(shape.risk == Risk::Read);
-    let hints = match shape.risk {
+    let hints = ToolAnnotations::new().read_only(tool.risk() == Risk::Read);
+    let hints = match tool.risk() {
         Risk::Read => hints,
         Risk::Write => hints.destructive(true),
         Risk::Exec => hints.destructive(true).open_world(true),
     };
-    let mut tool = Tool::new(shape.name, shape.description(), schema);
-    tool.annotations = Some(hints);
-    tool
+    let mut described = Tool::new(tool.name().to_owned(), tool.description(), schema);
+    described.annotations = Some(hints);
+    described
 }

@@ -2,23 +2,30 @@
 //! with its default, and a test holds it to that. Start reading at [`Config`]; [`places`] says where files are.
 
 pub mod places;
+mod programs;
 mod reader;
 mod tree;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
+use crate::agents;
 use crate::domain::approval::{ApprovalPolicy, Rule, Rules};
 use crate::domain::definition::Fault;
 use crate::domain::status::wire_enum;
 use crate::domain::task::DEFAULT_BOARD;
 use crate::domain::time::SECOND_MS;
 use crate::engine::{DispatchOptions, Durability, OnLost, Options, Policy};
+use crate::tools::web::address::Allowed;
+use crate::tools::{OwnTool, Registry, Risk};
 
 /// The configuration file with every key and its default, commented.
 pub const TEMPLATE: &str = include_str!("../../../assets/config.toml");
@@ -50,12 +57,20 @@ pub struct Config {
     pub board: Board,
     /// Which calls of agents a person allows first.
     pub approvals: Approvals,
+    /// Where the tool `web_fetch` may go.
+    pub web_fetch: WebFetch,
     /// Keys of the board that differ from the built-in ones: section, action, keys.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub keys: BTreeMap<String, BTreeMap<String, Vec<String>>>,
     /// The agents, by name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub agents: BTreeMap<String, Agent>,
+    /// Tools of one's own, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub tools: BTreeMap<String, Tool>,
+    /// Commands that are run when something happens.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks: Vec<Hook>,
 }
 
 /// `[dispatch]`
@@ -185,15 +200,27 @@ impl Default for Approvals {
 
 impl Approvals {
     /// The policy that this asks for.
-    fn policy(&self) -> ApprovalPolicy {
+    fn policy(&self, tools: &Registry) -> ApprovalPolicy {
         let all = Rules {
             tools: self.tools.clone(),
             read: Some(self.read),
             write: Some(self.write),
             exec: Some(self.exec),
         };
-        ApprovalPolicy { all, agents: self.agents.clone(), risks: crate::tools::registry::risks() }
+        ApprovalPolicy { all, agents: self.agents.clone(), risks: tools.risks() }
     }
+}
+
+/// `[web_fetch]`
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct WebFetch {
+    /// Hosts and networks that it may fetch from though they are not public.
+    #[serde(serialize_with = "allowed_words")]
+    pub allow: Vec<Allowed>,
+}
+
+fn allowed_words<S: Serializer>(allowed: &[Allowed], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(allowed.iter().map(Allowed::to_string))
 }
 
 /// The themes that `[board] theme` may name, besides a file.
@@ -218,6 +245,70 @@ impl Default for Agent {
     fn default() -> Self {
         Self { protocol: Protocol::Command, command: Vec::new(), parallel: 2, env: Vec::new(), review: false }
     }
+}
+
+/// `[tools.NAME]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tool {
+    /// What it is for, as a model reads it.
+    pub description: String,
+    /// The JSON schema of its parameters; shown as JSON, since TOML lacks `null`.
+    #[serde(serialize_with = "json_text")]
+    pub schema: Value,
+    /// How dangerous it is.
+    #[serde(serialize_with = "risk_word")]
+    pub risk: Risk,
+    /// The program with its arguments. It reads the parameters of a call as JSON and prints the result.
+    pub command: Vec<String>,
+    /// How long one call may take, in seconds.
+    pub timeout_seconds: u32,
+    /// The names of variables that it is given.
+    pub env: Vec<String>,
+}
+
+impl Default for Tool {
+    fn default() -> Self {
+        Self {
+            description: String::new(),
+            schema: json!({ "type": "object" }),
+            risk: Risk::Exec,
+            command: Vec::new(),
+            timeout_seconds: 60,
+            env: Vec::new(),
+        }
+    }
+}
+
+/// One of `[[hooks]]`
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Hook {
+    /// On which events: their kinds, or words such as `question`.
+    pub on: Vec<String>,
+    /// The program with its arguments. It reads the event as JSON.
+    pub command: Vec<String>,
+    /// Only events of these boards; empty for all.
+    pub boards: Vec<String>,
+    /// How long it may take, in seconds.
+    pub timeout_seconds: u32,
+    /// The names of variables that it is given.
+    pub env: Vec<String>,
+}
+
+impl Default for Hook {
+    fn default() -> Self {
+        Self { on: Vec::new(), command: Vec::new(), boards: Vec::new(), timeout_seconds: 10, env: Vec::new() }
+    }
+}
+
+/// The words for how dangerous a tool is.
+const RISKS: &[(&str, Risk)] = &[("read", Risk::Read), ("write", Risk::Write), ("exec", Risk::Exec)];
+
+fn risk_word<S: Serializer>(risk: &Risk, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(risk.as_str())
+}
+
+fn json_text<S: Serializer>(value: &Value, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&value.to_string())
 }
 
 /// Why a configuration can't be used. Lists every fault.
@@ -290,17 +381,45 @@ impl Config {
             policy: Policy {
                 lease_ms: i64::from(self.dispatch.lease_seconds) * SECOND_MS,
                 on_lost: self.dispatch.on_lost,
-                tools: crate::tools::names().iter().map(|name| (*name).to_owned()).collect(),
-                check: crate::tools::registry::faults_of_step,
+                tools: self.registry().names().into_iter().map(str::to_owned).collect(),
+                check: Arc::new(self.registry()),
                 agents: Some(self.agents.keys().cloned().collect()),
                 reviewed_agents: {
                     let reviewed = self.agents.iter().filter(|(_, agent)| agent.review);
                     reviewed.map(|(name, _)| name.clone()).collect()
                 },
-                approvals: self.approvals.policy(),
+                approvals: self.approvals.policy(&self.registry()),
             },
             durability: self.store.durability,
         }
+    }
+
+    /// The tools, with those of one's own.
+    pub fn registry(&self) -> Registry {
+        let own = self.tools.iter().filter_map(|(name, tool)| {
+            // One whose schema can't be read was a fault of the file already.
+            let mut own = OwnTool::new(name, tool.schema.clone(), tool.command.clone()).ok()?;
+            own.description.clone_from(&tool.description);
+            own.risk = tool.risk;
+            own.env.clone_from(&tool.env);
+            own.timeout = Duration::from_secs(u64::from(tool.timeout_seconds));
+            Some(own)
+        });
+        Registry::new(Some(self.agents.keys().cloned().collect()))
+            .with_own(own)
+            .allowing(self.web_fetch.allow.iter().cloned())
+    }
+
+    /// The commands that are run when something happens.
+    pub fn hooks(&self) -> Vec<agents::Hook> {
+        let hooks = self.hooks.iter().map(|hook| agents::Hook {
+            on: hook.on.clone(),
+            command: hook.command.clone(),
+            boards: hook.boards.clone(),
+            env: hook.env.clone(),
+            timeout: Duration::from_secs(u64::from(hook.timeout_seconds)),
+        });
+        hooks.collect()
     }
 
     /// How work is dispatched with it.

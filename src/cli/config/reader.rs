@@ -26,18 +26,18 @@ pub fn read(bytes: &[u8]) -> Result<Config, Vec<Fault>> {
 }
 
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     faults: Vec<Fault>,
 }
 
 /// One table of the file, its fields by name.
-struct Section<'n> {
+pub(super) struct Section<'n> {
     path: String,
-    fields: HashMap<&'n str, &'n Node>,
+    pub(super) fields: HashMap<&'n str, &'n Node>,
 }
 
 impl Section<'_> {
-    fn path(&self, key: &str) -> String {
+    pub(super) fn path(&self, key: &str) -> String {
         match self.path.is_empty() {
             true => key.to_owned(),
             false => format!("{}.{key}", self.path),
@@ -51,7 +51,19 @@ impl Reader {
         let root = self.section(
             root,
             "",
-            &["dispatch", "store", "log", "http", "board", "approvals", "keys", "agents"],
+            &[
+                "dispatch",
+                "store",
+                "log",
+                "http",
+                "board",
+                "approvals",
+                "keys",
+                "agents",
+                "tools",
+                "hooks",
+                "web_fetch",
+            ],
         );
         self.dispatch(&root, &mut config);
         if let Some(store) = self.inner(&root, "store", &["durability"]) {
@@ -68,6 +80,13 @@ impl Reader {
         }
         if let Some(agents) = root.fields.get("agents") {
             config.agents = self.agents(agents);
+        }
+        self.web_fetch(&root, &mut config);
+        if let Some(tools) = root.fields.get("tools") {
+            config.tools = self.tools(tools);
+        }
+        if let Some(hooks) = root.fields.get("hooks") {
+            config.hooks = self.hooks(hooks);
         }
         config
     }
@@ -181,30 +200,37 @@ impl Reader {
         self.protocol(&section);
         self.whole(&section, "parallel", 1..=1024, &mut agent.parallel);
         self.flag(&section, "review", &mut agent.review);
-        match section.fields.get("command") {
-            Some(node) => {
-                let path = section.path("command");
-                agent.command = self.list_of_texts(node, path.clone(), "a list of program and arguments");
-                if agent.command.first().is_some_and(String::is_empty)
-                    || matches!(&node.value, NodeValue::List(list) if list.is_empty())
-                {
-                    self.fault(node.at, path, "the program is missing; put it first in the list");
-                }
-            }
-            None => {
-                let message = "is missing; say which program it is, such as [\"./agent.sh\", \"{goal}\"]";
-                self.fault(name_at, section.path("command"), message);
-            }
-        }
-        if let Some(node) = section.fields.get("env") {
-            agent.env = self.list_of_texts(node, section.path("env"), "a list of names of variables");
-            for name in agent.env.iter().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
-                let shown = quoted(name.split('=').next().unwrap_or_default());
-                let message = format!("{shown}… is no name of a variable; names belong here, never values");
-                self.faults.push(Fault { at: node.at, path: section.path("env"), message });
-            }
-        }
+        agent.command = self.command(&section, name_at, "[\"./agent.sh\", \"{goal}\"]");
+        agent.env = self.variables(&section);
         agent
+    }
+
+    /// The `command` of a section, which has to be there.
+    pub(super) fn command(&mut self, section: &Section<'_>, name_at: Place, example: &str) -> Vec<String> {
+        let path = section.path("command");
+        let Some(node) = section.fields.get("command") else {
+            self.fault(name_at, path, format!("is missing; say which program it is, such as {example}"));
+            return Vec::new();
+        };
+        let command = self.list_of_texts(node, path.clone(), "a list of program and arguments");
+        if command.first().is_some_and(String::is_empty)
+            || matches!(&node.value, NodeValue::List(list) if list.is_empty())
+        {
+            self.fault(node.at, path, "the program is missing; put it first in the list");
+        }
+        command
+    }
+
+    /// The `env` of a section.
+    pub(super) fn variables(&mut self, section: &Section<'_>) -> Vec<String> {
+        let Some(node) = section.fields.get("env") else { return Vec::new() };
+        let names = self.list_of_texts(node, section.path("env"), "a list of names of variables");
+        for name in names.iter().filter(|name| name.is_empty() || name.contains(['=', '\0'])) {
+            let shown = quoted(name.split('=').next().unwrap_or_default());
+            let message = format!("{shown}… is no name of a variable; names belong here, never values");
+            self.faults.push(Fault { at: node.at, path: section.path("env"), message });
+        }
+        names
     }
 
     fn protocol(&mut self, section: &Section<'_>) {
@@ -220,11 +246,11 @@ impl Reader {
 
     // --- single values ---
 
-    fn fault(&mut self, at: Place, path: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn fault(&mut self, at: Place, path: impl Into<String>, message: impl Into<String>) {
         self.faults.push(Fault { at, path: path.into(), message: message.into() });
     }
 
-    fn entries<'n>(&mut self, node: &'n Node, path: &str) -> &'n [(String, Place, Node)] {
+    pub(super) fn entries<'n>(&mut self, node: &'n Node, path: &str) -> &'n [(String, Place, Node)] {
         match &node.value {
             NodeValue::Table(entries) => entries,
             _ => {
@@ -234,7 +260,7 @@ impl Reader {
         }
     }
 
-    fn section<'n>(&mut self, node: &'n Node, path: &str, known: &[&str]) -> Section<'n> {
+    pub(super) fn section<'n>(&mut self, node: &'n Node, path: &str, known: &[&str]) -> Section<'n> {
         let mut fields = HashMap::new();
         for (key, at, value) in self.entries(node, path) {
             match known.contains(&key.as_str()) {
@@ -255,12 +281,18 @@ impl Reader {
         Section { path: path.to_owned(), fields }
     }
 
-    fn inner<'n>(&mut self, root: &Section<'n>, key: &str, known: &[&str]) -> Option<Section<'n>> {
+    pub(super) fn inner<'n>(&mut self, root: &Section<'n>, key: &str, known: &[&str]) -> Option<Section<'n>> {
         let node = root.fields.get(key)?;
         Some(self.section(node, &root.path(key), known))
     }
 
-    fn whole(&mut self, section: &Section<'_>, key: &str, range: RangeInclusive<u32>, value: &mut u32) {
+    pub(super) fn whole(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        range: RangeInclusive<u32>,
+        value: &mut u32,
+    ) {
         let Some(node) = section.fields.get(key) else { return };
         let number = match &node.value {
             NodeValue::Number(number) => number.as_u64().and_then(|number| u32::try_from(number).ok()),
@@ -277,7 +309,7 @@ impl Reader {
         }
     }
 
-    fn flag(&mut self, section: &Section<'_>, key: &str, value: &mut bool) {
+    pub(super) fn flag(&mut self, section: &Section<'_>, key: &str, value: &mut bool) {
         let Some(node) = section.fields.get(key) else { return };
         match &node.value {
             NodeValue::Bool(yes) => *value = *yes,
@@ -289,7 +321,7 @@ impl Reader {
         }
     }
 
-    fn text(&mut self, section: &Section<'_>, key: &str, value: &mut String) {
+    pub(super) fn text(&mut self, section: &Section<'_>, key: &str, value: &mut String) {
         let Some(node) = section.fields.get(key) else { return };
         match &node.value {
             NodeValue::Text(text) => *value = text.clone(),
@@ -297,7 +329,13 @@ impl Reader {
         }
     }
 
-    fn word<T: Copy>(&mut self, section: &Section<'_>, key: &str, all: &[(&str, T)], value: &mut T) {
+    pub(super) fn word<T: Copy>(
+        &mut self,
+        section: &Section<'_>,
+        key: &str,
+        all: &[(&str, T)],
+        value: &mut T,
+    ) {
         let Some(node) = section.fields.get(key) else { return };
         let words: Vec<&str> = all.iter().map(|(word, _)| *word).collect();
         let text = match &node.value {
@@ -314,7 +352,7 @@ impl Reader {
         }
     }
 
-    fn list_of_texts(&mut self, node: &Node, path: String, wanted: &str) -> Vec<String> {
+    pub(super) fn list_of_texts(&mut self, node: &Node, path: String, wanted: &str) -> Vec<String> {
         let NodeValue::List(list) = &node.value else {
             self.fault(node.at, path, format!("{wanted} is wanted, not {}", node.kind()));
             return Vec::new();
@@ -332,14 +370,14 @@ impl Reader {
     }
 }
 
-fn at(section: &Section<'_>, key: &str) -> Place {
+pub(super) fn at(section: &Section<'_>, key: &str) -> Place {
     section.fields.get(key).and_then(|node| node.at)
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     format!("`{}`", shortened(&one_line(text), 40))
 }
 
-fn hint(word: &str, known: &[&str]) -> String {
+pub(super) fn hint(word: &str, known: &[&str]) -> String {
     nearest(word, known).map_or(String::new(), |near| format!("; did you mean `{near}`?"))
 }

@@ -47,6 +47,77 @@ fn the_example_of_an_agent_in_the_template_is_right() {
 }
 
 #[test]
+fn the_example_of_a_tool_in_the_template_is_right() {
+    let example: Vec<&str> = TEMPLATE
+        .lines()
+        .skip_while(|line| !line.starts_with("# [tools."))
+        .take_while(|line| line.starts_with('#'))
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
+    let tool = &parse(&example.join("\n")).unwrap().tools["translate"];
+    let shown = |tool: &Tool| Tool {
+        description: String::new(),
+        schema: json!({}),
+        command: Vec::new(),
+        ..tool.clone()
+    };
+    assert_eq!(shown(tool), shown(&Tool::default()));
+    assert_eq!(tool.command, ["./translate.sh"]);
+    assert_eq!(tool.schema["properties"]["to"]["enum"], json!(["de", "ja"]));
+}
+
+#[test]
+fn a_tool_of_ones_own_needs_a_free_name_a_command_and_a_schema_that_is_one() {
+    let told = faults(
+        "[tools.exec]\ncommand = [\"x\"]\n[tools.\"a b\"]\n[tools.a]\nrisk = \"high\"\n\
+         [tools.b]\ncommand = [\"x\"]\nschema = \"{\"\n[tools.c]\ncommand = [\"x\"]\nschema = { type = \"string\" }\n",
+    );
+    let wanted = [
+        "line 1, column 8: tools: `exec` is a tool of the house",
+        "line 3, column 8: tools: `a b` can't name a tool",
+        "line 4, column 8: tools.a.command: is missing",
+        "line 5, column 8: tools.a.risk: \"high\" is not one of read, write, exec",
+        "line 8, column 10: tools.b.schema: this is neither a table nor JSON",
+        "line 11, column 10: tools.c.schema: the parameters of a call are an `object`",
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:#?}");
+    for (told, wanted) in told.iter().zip(wanted) {
+        assert!(told.starts_with(wanted), "{told}\n{wanted}");
+    }
+}
+
+#[test]
+fn the_example_of_a_hook_in_the_template_is_right() {
+    let example: Vec<&str> = TEMPLATE
+        .lines()
+        .skip_while(|line| !line.starts_with("# [[hooks]]"))
+        .take_while(|line| line.starts_with('#'))
+        .filter_map(|line| line.strip_prefix("# "))
+        .collect();
+    let config = parse(&example.join("\n")).unwrap();
+    let hook = &config.hooks[0];
+    assert_eq!((hook.on.len(), hook.command.len()), (2, 1));
+    assert_eq!(Hook { on: Vec::new(), command: Vec::new(), ..hook.clone() }, Hook::default());
+    assert_eq!(parse(&config.to_toml()).unwrap(), config);
+}
+
+#[test]
+fn a_hook_names_events_that_there_are_and_a_command() {
+    let told = faults("[[hooks]]\non = [\"qestion\"]\ncommand = [\"x\"]\n[[hooks]]\non = []\n[hooks2]\n");
+    let wanted = [
+        "line 2, column 6: hooks[0].on: `qestion` is no kind of event; did you mean `question`?",
+        "line 4, column 1: hooks[1].command: is missing",
+        "line 5, column 6: hooks[1].on: it is never run so",
+        "line 6, column 2: unknown key `hooks2`; did you mean `hooks`?",
+    ];
+    assert_eq!(told.len(), wanted.len(), "{told:#?}");
+    for (told, wanted) in told.iter().zip(wanted) {
+        assert!(told.starts_with(wanted), "{told}\n{wanted}");
+    }
+    assert!(faults("[hooks]\non = [\"done\"]\n")[0].contains("[[hooks]]"));
+}
+
+#[test]
 fn every_fault_is_told_at_once_with_its_place() {
     let text = "[dispatch]\nparalell = 3\nlease_seconds = 0\n\n[store]\ndurability = \"ful\"\n[http]\nenabled = 1\n\
                 address = \"localhost\"\n[agents.a]\ncommand = []\nenv = [\"KEY=secret\"]\n[agents.b]\nprotocol = \"acp\"\n\
@@ -101,7 +172,8 @@ fn keys_are_handed_on_as_a_keymap() {
 fn what_is_shown_reads_back_as_the_same() {
     let config = parse(
         "[dispatch]\nparallel = 2\non_lost = \"retry\"\n[agents.\"claude-2\"]\ncommand = [\"claude\", \"{goal}\"]\n\
-         parallel = 3\nreview = true\n[keys.board]\nquit = \"Q\"\n",
+         parallel = 3\nreview = true\n[keys.board]\nquit = \"Q\"\n[tools.t]\ncommand = [\"t\"]\nrisk = \"read\"\n\
+         schema = '{\"properties\":{\"a\":{\"default\":null}}}'\n",
     )
     .unwrap();
     assert_eq!(parse(&config.to_toml()).unwrap(), config);

@@ -123,15 +123,23 @@ pub struct Vocabulary<'a> {
     /// The configured agents; `None` where they are not known.
     pub agents: Option<&'a [String]>,
     /// What is wrong with the parameters of a tool.
-    pub check: CheckParams,
+    pub check: &'a dyn CheckParams,
 }
 
-/// Says all that is wrong with the parameters of this tool. Those of `exec` are checked here already.
-pub type CheckParams = fn(tool: &str, params: &Map<String, Value>) -> Vec<String>;
+/// Whoever knows the tools.
+pub trait CheckParams: fmt::Debug + Send + Sync {
+    /// All that is wrong with the parameters of this tool. Those of `exec` are checked here already.
+    fn faults(&self, tool: &str, params: &Map<String, Value>) -> Vec<String>;
+}
 
 /// Takes any parameters, for who does not know the tools.
-pub fn any_params(_tool: &str, _params: &Map<String, Value>) -> Vec<String> {
-    Vec::new()
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AnyParams;
+
+impl CheckParams for AnyParams {
+    fn faults(&self, _tool: &str, _params: &Map<String, Value>) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 impl WorkflowDefinition {

@@ -332,7 +332,7 @@ impl Reader<'_> {
                 if step.tool_name == "exec" {
                     self.exec_params(step, at("tool_params"), &path("tool_params"));
                 } else {
-                    for fault in (self.vocabulary.check)(&step.tool_name, &step.tool_params) {
+                    for fault in self.vocabulary.check.faults(&step.tool_name, &step.tool_params) {
                         self.fault(at("tool_params"), path("tool_params"), fault);
                     }
                 }

@@ -8,7 +8,7 @@ const TOOLS: &[&str] = &["exec", "clarify", "read_file"];
 
 fn check(value: Value) -> Result<WorkflowDefinition, Vec<String>> {
     let agents = vec!["claude".to_owned()];
-    let vocabulary = Vocabulary { tools: TOOLS, agents: Some(&agents), check: any_params };
+    let vocabulary = Vocabulary { tools: TOOLS, agents: Some(&agents), check: &AnyParams };
     read(&Node::from(value), vocabulary).map_err(|faults| faults.iter().map(Fault::to_string).collect())
 }
 
@@ -107,5 +107,5 @@ fn agents_and_tools_exclude_each_other() {
 #[test]
 fn a_stored_definition_passes_again() {
     let workflow = check(json!({ "name": "w", "steps": [exec("a", &[]), exec("b", &["a"])] })).unwrap();
-    assert_eq!(recheck(&workflow, Vocabulary { tools: TOOLS, agents: None, check: any_params }), Ok(()));
+    assert_eq!(recheck(&workflow, Vocabulary { tools: TOOLS, agents: None, check: &AnyParams }), Ok(()));
 }

@@ -1,6 +1,8 @@
 //! Who dispatches: one process has the lock, the others stand by and take over when it goes.
 
 use std::fs::{File, TryLockError};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -10,10 +12,32 @@ use super::{Message, Shell};
 /// How often an attached process tries to take over.
 const TRY_EVERY: Duration = Duration::from_millis(250);
 
+/// The place of the file that a dispatcher has locked. Whoever removes the file takes the lock away, and gives it to
+/// whoever asks next.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Place {
+    path: PathBuf,
+    /// Device and number of the file; `None` where the system does not tell.
+    file: Option<(u64, u64)>,
+}
+
+impl Place {
+    fn of(file: &File, path: PathBuf) -> Place {
+        Place { path, file: file.metadata().ok().map(|found| (found.dev(), found.ino())) }
+    }
+
+    /// Whether the locked file is where others look for it.
+    pub(super) fn is_held(&self) -> bool {
+        let now = || std::fs::metadata(&self.path).ok().map(|found| (found.dev(), found.ino()));
+        self.file.is_none() || now() == self.file
+    }
+}
+
 impl Shell {
     /// Waits for the lock, then dispatches until told to stop. Who was superseded stands by again.
     pub(super) fn attach(mut self, mut file: File) {
         while self.wait_for(&file) {
+            self.place = Place::of(&file, self.engine.lock_path());
             self.serve();
             // The lock goes with the file in any case.
             if let Err(error) = file.unlock() {

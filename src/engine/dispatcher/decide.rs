@@ -20,7 +20,7 @@ impl Shell {
         self.careful = self.careful.filter(|since| since.elapsed() < CAREFUL);
         let look = Input::Look {
             dispatcher: self.id.clone(),
-            slots: if self.draining || self.superseded { 0 } else { self.options.parallel },
+            slots: if self.draining || self.superseded || self.halted { 0 } else { self.options.parallel },
             agents: self.executors.agents(),
             only: self.options.only_workflow.clone(),
             all,

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
+use super::attach::Place;
 use super::{Live, Message, lock};
 use crate::domain::{RunId, WorkflowId};
 use crate::engine::core::{Effect, Input};
@@ -25,13 +26,19 @@ pub(super) struct ShortWay {
     pub live: Arc<Mutex<HashMap<RunId, Live>>>,
     pub send: Mutex<Sender<Message>>,
     pub runtime: tokio::runtime::Handle,
+    pub place: Place,
     /// Whether things are as usual: nothing failed, nothing is draining, this dispatcher is the last that began.
     pub open: AtomicBool,
 }
 
 impl ShortWay {
     /// Starts a run. Its reports come back here.
+    /// Not where the lock was taken away since the claim: then the next dispatcher recovers the run, and would find it
+    /// dead because it was not started yet.
     pub(super) fn start(self: &Arc<Self>, spec: RunSpec) {
+        if !self.place.is_held() {
+            return self.pass_on(Message::Effect(Effect::Superseded));
+        }
         let run = spec.run.clone();
         let way = self.clone();
         // Whoever has said anything before goes the long way to its end: nothing overtakes what was said earlier.
@@ -91,7 +98,7 @@ impl ShortWay {
     fn look(&self) -> Input {
         Input::Look {
             dispatcher: self.dispatcher.clone(),
-            slots: if self.open.load(Ordering::Acquire) { self.slots } else { 0 },
+            slots: if self.open.load(Ordering::Acquire) && self.place.is_held() { self.slots } else { 0 },
             agents: self.executors.agents(),
             only: self.only.clone(),
             all: false,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Shell, lock};
+use super::{Message, Shell, lock};
 use crate::domain::RunId;
 use crate::engine::core::Input;
 use crate::engine::reconcile::look_for;
@@ -28,7 +28,7 @@ pub(super) struct Reconciler {
 impl Shell {
     /// Checks the database beside the work: on a thread and a connection of its own.
     pub(super) fn check(&self) {
-        let engine = self.engine.clone();
+        let (engine, send) = (self.engine.clone(), self.send.clone());
         let started = std::thread::Builder::new().name("andon-check".to_owned()).spawn(move || {
             let problems = match engine.inner.store.quick_check() {
                 Ok(problems) => problems,
@@ -38,7 +38,9 @@ impl Shell {
                 return tracing::info!("the dispatcher before ended without a word; the database is sound");
             }
             let database = engine.path().display();
-            tracing::error!(%database, ?problems, "the database is damaged; stop, and restore a backup to its place");
+            tracing::error!(%database, ?problems, "the database is damaged; nothing is started any more. End andon, put a backup in the database's place (`andon backup` makes them), and start it again");
+            // Where the dispatcher has ended, the next one checks again.
+            let _ = send.send(Message::Damaged);
             let core = engine.inner.core.clone();
             let told = engine.inner.store.write(move |tx| core.handle(tx, Input::Damaged { problems }));
             if let Err(error) = told {
@@ -58,6 +60,7 @@ impl Shell {
         }
         self.reconciler.looked = Some(Instant::now());
         self.watch_wal();
+        self.watch_file();
         let vouched = self.vouched();
         let window = self.reconciler.window.clone();
         let now = self.engine.now();
@@ -99,6 +102,16 @@ impl Shell {
             _ => None,
         }));
         known
+    }
+
+    /// A database that was removed or replaced under us: what is written now is found by nobody.
+    fn watch_file(&mut self) {
+        if self.halted || self.engine.inner.store.is_in_place() {
+            return;
+        }
+        let database = self.engine.path().display();
+        tracing::error!(%database, "the database was removed or replaced while andon was at work; nothing is started any more. End andon, put the file back, start it again");
+        self.halt();
     }
 
     fn watch_wal(&mut self) {

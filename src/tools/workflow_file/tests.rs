@@ -30,7 +30,7 @@ fn faults_of_a_definition_name_line_and_column() {
     let text = "name: w\nsteps:\n  - id: a\n    tool_name: exec\n    retrymax: 2\n    tool_params: {command: ls}\n    \
                 timeout_seconds: 0\n    id: b\n";
     let node = yaml(text).unwrap();
-    let vocabulary = Vocabulary { tools: &["exec"], agents: None, check: definition::any_params };
+    let vocabulary = Vocabulary { tools: &["exec"], agents: None, check: &definition::AnyParams };
     let faults = definition::read(&node, vocabulary).unwrap_err();
     let told: Vec<_> = faults.iter().map(|fault| (fault.at, fault.message.as_str())).collect();
     assert_eq!(told.len(), 3, "{told:?}");

@@ -105,6 +105,7 @@ fn dispatching(app: &App) -> Vec<Span<'static>> {
     let (role, words) = match (app.leaving, app.snapshot.dispatcher) {
         (Some(Leaving::Stop), _) => (Role::Lamp, "stopping the runs"),
         (Some(Leaving::Drain), _) => (Role::Lamp, "leaving when the runs are done"),
+        (None, _) if app.snapshot.halted => (Role::Lamp, "stopped: the database is damaged"),
         (None, DispatcherState::Here) => (Role::Dim, "dispatching"),
         (None, DispatcherState::Elsewhere) => (Role::Dim, "attached"),
         (None, DispatcherState::Draining) => (Role::Lamp, "draining"),

@@ -92,6 +92,7 @@ pub fn sentence(event: &Event) -> (String, String) {
         EventKind::BoardChanged => "the board changed".to_owned(),
         EventKind::Purged => "old cards were removed".to_owned(),
         EventKind::Damaged => "the database was found damaged".to_owned(),
+        EventKind::Notified => format!("{who} told you something"),
     };
     (words, detail(event))
 }

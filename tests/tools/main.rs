@@ -1,6 +1,11 @@
 //! The tools as their callers meet them: one JSON call in, one JSON reply out, over a real database.
 #![expect(clippy::unwrap_used, reason = "what can't be set up has failed")]
 
+mod notify;
+mod own;
+mod todo;
+mod web;
+
 use andon::domain::{Actor, IdRef, ProcessIdentity, RunId, TaskId};
 use andon::engine::{
     AnswerText, Command, DispatchOptions, Dispatcher, Ending, Engine, Executors, LiveRun, QuestionRef,

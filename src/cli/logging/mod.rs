@@ -1,13 +1,17 @@
 //! What the program tells about itself: a daemon on stderr, as lines for people or JSON lines for programs; the
 //! board in a file.
 
+mod repeats;
+
 use std::fs::OpenOptions;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Mutex;
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::filter::{EnvFilter, FilterExt, LevelFilter};
+use tracing_subscriber::fmt::layer;
+use tracing_subscriber::prelude::*;
 
+use self::repeats::Repeats;
 use super::args::LogFormat;
 
 /// Sends log lines to stderr, in colours where it takes them. A line that can't be written is lost: told on stderr
@@ -18,18 +22,22 @@ pub fn to_stderr(format: LogFormat, verbose: u8, color: bool) {
         1 => LevelFilter::DEBUG,
         _ => LevelFilter::TRACE,
     };
-    let filter =
-        EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy();
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(color)
-        .log_internal_errors(false);
+    let filter = chosen(level).and(Repeats::default());
+    let lines = layer().with_writer(std::io::stderr).with_ansi(color).log_internal_errors(false);
     // Set once in a process; a second subscriber would be a programming error and changes nothing.
     let _ = match format {
-        LogFormat::Text => lines.with_target(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        LogFormat::Text => {
+            tracing_subscriber::registry().with(lines.with_target(false).with_filter(filter)).try_init()
+        }
+        LogFormat::Json => tracing_subscriber::registry()
+            .with(lines.json().flatten_event(true).with_filter(filter))
+            .try_init(),
     };
+}
+
+/// What is told: from this level on, or what ANDON_LOG says.
+fn chosen(level: LevelFilter) -> EnvFilter {
+    EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy()
 }
 
 /// The board's own log beside the database: what would tear the screen goes here. Beyond this size the old one
@@ -45,16 +53,13 @@ pub fn to_file(path: &Path, verbose: u8) {
     }
     let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     if let Ok(file) = opened {
-        let filter = EnvFilter::builder()
-            .with_default_directive(level.into())
-            .with_env_var("ANDON_LOG")
-            .from_env_lossy();
-        let lines = tracing_subscriber::fmt()
-            .with_env_filter(filter)
+        let lines = layer()
             .with_ansi(false)
+            .with_target(false)
             .with_writer(Mutex::new(file))
-            .log_internal_errors(false);
+            .log_internal_errors(false)
+            .with_filter(chosen(level).and(Repeats::default()));
         // Set once in a process; a second subscriber would be a programming error and changes nothing.
-        let _ = lines.with_target(false).try_init();
+        let _ = tracing_subscriber::registry().with(lines).try_init();
     }
 }
