@@ -47,6 +47,33 @@ pub const ENDPOINTS: &[Endpoint] = &[
         refusals: &[],
         does: Does::Look(questions),
     },
+    Endpoint {
+        method: Method::Get,
+        path: "/approvals",
+        id: "listApprovals",
+        about: "The calls of agents that wait for a person, oldest first",
+        query: &shapes::OF_BOARD,
+        body: Body::None,
+        status: 200,
+        answer: Answer::List("OpenApproval"),
+        refusals: &[],
+        does: Does::Look(approvals),
+    },
+    Endpoint {
+        method: Method::Post,
+        path: "/wake/{key}",
+        id: "wake",
+        about: "An event from outside: wakes who waits for it, and is kept for who waits later; the first of a key counts",
+        query: &shapes::NOTHING,
+        body: Body::Object(&shapes::WAKE),
+        status: 200,
+        answer: Answer::One("Woken"),
+        refusals: &[],
+        does: Does::Change(|call| {
+            let data = call.raw.get("data").cloned().unwrap_or_default();
+            Ok(Command::Wake { key: call.param("key").to_owned(), data })
+        }),
+    },
 ];
 
 fn boards(call: &Call) -> Result<Reply, Problem> {
@@ -58,4 +85,10 @@ fn questions(call: &Call) -> Result<Reply, Problem> {
     let board = call.query.text("board_id").filter(|board| board != "*");
     let open = call.engine().questions(board.as_deref())?;
     Ok(Reply::list(open.iter().map(wire::open_question).collect(), None))
+}
+
+fn approvals(call: &Call) -> Result<Reply, Problem> {
+    let board = call.query.text("board_id").filter(|board| board != "*");
+    let open = call.engine().approvals(board.as_deref())?;
+    Ok(Reply::list(open.iter().map(wire::open_approval).collect(), None))
 }

@@ -7,6 +7,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::BodyExt;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::time::Duration;
@@ -17,7 +18,7 @@ use super::token::Role;
 use super::{Api, BODY_LIMIT, stream};
 use crate::domain::id::IdKind;
 use crate::domain::text::{one_line, shortened};
-use crate::domain::{IdRef, RunId, TaskId};
+use crate::domain::{ApprovalId, IdRef, RunId, TaskId};
 use crate::engine::{Bound, Bounds, Command, Engine, KeptAnswer, OnceKey, Outcome, Subject};
 use crate::tools::params::Params;
 use crate::tools::shape::Kind;
@@ -219,7 +220,13 @@ async fn read_body(
         }
         Body::Object(shape) => {
             let may_be_absent = shape.actions.iter().all(|action| action.needs.is_empty());
-            if !(bytes.is_empty() && may_be_absent) {
+            if bytes.is_empty() && !may_be_absent {
+                return Err(Problem::malformed(
+                    "empty_body",
+                    "this request needs a body: a JSON object with its fields",
+                ));
+            }
+            if !bytes.is_empty() {
                 media_type(&parts.headers, &["application/json"])?;
                 call.raw = object(&bytes)?;
             }
@@ -266,17 +273,32 @@ fn media_type(headers: &HeaderMap, wanted: &[&str]) -> Result<(), Problem> {
     }
 }
 
-fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
+/// The JSON that a body holds.
+pub fn json_of<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    serde_json::from_slice(bytes).map_err(|error| {
         Problem::malformed("bad_json", format!("the body is no JSON: {}", one_line(&error.to_string())))
-    })?;
-    match value {
-        Value::Object(fields) => Ok(fields),
+    })
+}
+
+fn object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
+    match json_of(bytes)? {
+        Value::Object(mut fields) => {
+            fields.values_mut().for_each(whole);
+            Ok(fields)
+        }
         _ => Err(Problem::new(
             StatusCode::UNPROCESSABLE_ENTITY,
             "invalid_params",
             "the body has to be a JSON object with the fields of this request",
         )),
+    }
+}
+
+/// 10.0 is a whole number too.
+fn whole(value: &mut Value) {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if let Some(number) = value.as_f64().filter(|n| value.is_f64() && n.fract() == 0.0 && n.abs() < EXACT) {
+        *value = json!(number as i64);
     }
 }
 
@@ -339,12 +361,13 @@ fn if_match(headers: &HeaderMap) -> Result<Option<i64>, Problem> {
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let mut all = headers.get_all(HeaderName::from_static("idempotency-key")).iter();
     let Some(given) = all.next() else { return Ok(None) };
-    let key = given.to_str().unwrap_or("").trim();
-    match all.next().is_none() && !key.is_empty() && key.len() <= KEY_LIMIT {
+    let key = given.to_str().unwrap_or("").trim().trim_matches('"');
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._:".contains(&byte);
+    match all.next().is_none() && !key.is_empty() && key.len() <= KEY_LIMIT && key.bytes().all(plain) {
         true => Ok(Some(key.to_owned())),
         false => Err(Problem::malformed(
             "bad_idempotency_key",
-            format!("an Idempotency-Key has 1 to {KEY_LIMIT} plain characters; choose another"),
+            format!("an Idempotency-Key is 1 to {KEY_LIMIT} letters, digits, and `-._:`; choose another"),
         )),
     }
 }
@@ -422,7 +445,6 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             wire::list(items, None)
         }
         Outcome::Question(question) => wire::question(question),
-        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Workflow(workflow) => wire::workflow(&engine.workflow(workflow.id.as_str())?),
         Outcome::Advanced { workflow, changes } => {
             let mut body = wire::workflow(&engine.workflow(workflow.id.as_str())?);
@@ -430,9 +452,10 @@ fn told(engine: &Engine, endpoint: &Endpoint, outcome: &Outcome) -> Result<Done,
             body
         }
         Outcome::Board(name) => json!({ "id": name }),
+        Outcome::Approval(approval) => wire::approval(approval),
         Outcome::Wait(wait) => wire::wait(wait),
         Outcome::Timer(timer) => json!(timer),
-        Outcome::Woken { wake, first, woken } => json!({ "wake": wake, "first": first, "woken": woken }),
+        Outcome::Woken { wake, first, woken } => wire::woken(wake, *first, *woken),
         Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => Value::Null,
     };
     Ok(Done::Told(Told { status: endpoint.status, body }))
@@ -462,11 +485,18 @@ fn before(engine: &Engine, endpoint: &Endpoint, kept: KeptAnswer) -> Result<Told
         return Ok(Told { status, body });
     }
     let status = endpoint.status;
-    let body = match kept.about.get(..2) {
-        Some("t_") => return of_task(engine, &IdRef::Full(kept.about), status),
-        Some("w_") => wire::workflow(&engine.workflow(&kept.about)?),
-        Some("q_") => wire::question(&engine.question(&kept.about.as_str().into())?),
-        _ => json!({ "id": kept.about }),
+    let about = kept.about;
+    if let Some(key) = about.strip_prefix("wake ")
+        && let Some(wake) = engine.wake(key)?
+    {
+        return Ok(Told { status, body: wire::woken(&wake, false, 0) });
+    }
+    let body = match about.get(..2) {
+        Some("t_") => return of_task(engine, &IdRef::Full(about), status),
+        Some("w_") => wire::workflow(&engine.workflow(&about)?),
+        Some("a_") => wire::approval(&engine.approval(&ApprovalId(about))?),
+        Some("q_") => wire::question(&engine.question(&about.as_str().into())?),
+        _ => json!({ "id": about.strip_prefix("board ").unwrap_or(&about) }),
     };
     Ok(Told { status, body })
 }

@@ -1,4 +1,5 @@
-//! Connections: no more than the program can hold, and none whose other end has stopped to read. A stream that nobody
+//! Connections: no more than the program can hold, none that carries nothing, and none whose other end has stopped to
+//! read. A stream that nobody
 //! reads would keep its buffers for ever; its connection is closed, and its reader resumes where it was.
 
 use axum::serve::Listener;
@@ -18,6 +19,8 @@ use tokio::time::{Instant, Sleep, sleep};
 const CONNECTIONS: usize = 4_096;
 /// How long the other end may take to read something.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long a connection may carry nothing at all; a stream says that it lives more often.
+const IDLE: Duration = Duration::from_secs(120);
 /// How soon it is tried again when the system gives no more connections.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(200);
 
@@ -49,7 +52,7 @@ impl Listener for Connections {
                     if let Err(error) = stream.set_nodelay(true) {
                         tracing::debug!(%error, "a connection answers a little slower");
                     }
-                    return (Connection { stream, stalled: None, _room: room }, address);
+                    return (Connection::new(stream, room), address);
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted");
@@ -69,14 +72,41 @@ pub struct Connection {
     stream: TcpStream,
     /// Rings when the other end has read nothing for too long.
     stalled: Option<Pin<Box<Sleep>>>,
+    /// When it last carried something.
+    active: Instant,
+    idle: Pin<Box<Sleep>>,
     _room: OwnedSemaphorePermit,
 }
 
 impl Connection {
+    fn new(stream: TcpStream, room: OwnedSemaphorePermit) -> Self {
+        let active = Instant::now();
+        Self {
+            stream,
+            stalled: None,
+            active,
+            idle: Box::pin(tokio::time::sleep_until(active + IDLE)),
+            _room: room,
+        }
+    }
+
+    /// Whether nothing was carried for too long. Called while nothing comes, so that it is woken again.
+    fn is_idle(&mut self, context: &mut Context<'_>) -> bool {
+        while self.idle.as_mut().poll(context).is_ready() {
+            if self.active.elapsed() >= IDLE {
+                return true;
+            }
+            let next = self.active + IDLE;
+            self.idle.as_mut().reset(next);
+        }
+        false
+    }
+
     /// Hands on what writing gave; an error where it has been pending for too long.
     fn watched<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.stalled = None;
+            self.active = Instant::now();
             return written;
         }
         let stalled =
@@ -94,7 +124,13 @@ impl AsyncRead for Connection {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        match read.is_ready() {
+            true => self.active = Instant::now(),
+            false if self.is_idle(context) => return Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
+            false => {}
+        }
+        read
     }
 }
 

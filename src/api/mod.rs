@@ -30,6 +30,7 @@ use tokio::sync::watch;
 
 use crate::domain::Actor;
 use crate::engine::Engine;
+use crate::tools::Registry;
 
 use metrics::Metrics;
 use stream::Hub;
@@ -58,6 +59,8 @@ pub struct Options {
     pub actor: Actor,
     /// The folder that work runs in where a request names none.
     pub cwd: PathBuf,
+    /// The tools that a workflow may name.
+    pub registry: Registry,
 }
 
 /// What every request is given. Cheap to clone.
@@ -92,6 +95,11 @@ impl Api {
     /// The folder that work runs in where nobody names one.
     pub fn cwd(&self) -> &std::path::Path {
         &self.inner.options.cwd
+    }
+
+    /// The tools that a workflow may name.
+    pub fn registry(&self) -> &Registry {
+        &self.inner.options.registry
     }
 
     /// What the paths begin with.

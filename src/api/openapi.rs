@@ -54,20 +54,20 @@ pub fn document(prefix: &str) -> Value {
 }
 
 fn operation(endpoint: &Endpoint) -> Value {
-    let mut parameters: Vec<Value> = endpoint.params().map(path_parameter).collect();
+    let mut parameters: Vec<Value> = endpoint.params().map(|name| path_parameter(endpoint, name)).collect();
     parameters.extend(query_parameters(endpoint.query));
     if endpoint.is_write() {
         if endpoint.params().count() > 0 {
             parameters.push(header(
                 "If-Match",
                 "the version that was seen, as the ETag gave it; refused where there is another by now",
-                json!({ "type": "string", "pattern": "^\"[0-9]{1,15}\"$" }),
+                json!({ "type": "string", "pattern": "^\"?[0-9]{1,15}\"?$" }),
             ));
         }
         parameters.push(header(
             "Idempotency-Key",
             "the same key with the same request is carried out once, and answered alike, for a day",
-            json!({ "type": "string", "pattern": "^[A-Za-z0-9._-]{1,200}$" }),
+            json!({ "type": "string", "pattern": "^[A-Za-z0-9._:-]{1,200}$" }),
         ));
     }
     if endpoint.answer == Answer::Stream {
@@ -87,17 +87,18 @@ fn operation(endpoint: &Endpoint) -> Value {
     operation
 }
 
-fn path_parameter(name: &str) -> Value {
-    let (pattern, about) = match name {
-        "id" => ("^[^/\\s%?#\\x00-\\x1f\\x7f]+$", "the id, a unique prefix of it, or a task's number"),
-        _ => ("^[^/\\s%?#\\x00-\\x1f\\x7f]+$", "the id of the other task"),
+fn path_parameter(endpoint: &Endpoint, name: &str) -> Value {
+    let (pattern, about) = match (name, endpoint.path.starts_with("/workflows")) {
+        ("key", _) => ("^[A-Za-z0-9_.-]+$", "the key of the event, such as deploy-finished"),
+        (_, true) => ("^[A-Za-z_][A-Za-z0-9_.-]*$", "the id, a unique prefix of it, or a unique name"),
+        (_, false) => (schema::TASK_ID, "the id, a unique prefix of it, or the task's number"),
     };
     json!({
         "name": name,
         "in": "path",
         "required": true,
         "description": about,
-        "schema": { "type": "string", "minLength": 1, "maxLength": 200, "pattern": pattern },
+        "schema": { "type": "string", "minLength": 1, "maxLength": 100, "pattern": pattern },
     })
 }
 
@@ -151,7 +152,6 @@ fn responses(endpoint: &Endpoint) -> Value {
             413 => "The body is too large",
             415 => "The body is of another type",
             422 => "A value can't be taken",
-            501 => "Not built yet",
             _ => "The database can't be used now",
         };
         let problem =

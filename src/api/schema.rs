@@ -10,6 +10,8 @@ use crate::tools::shape::{Field, Kind};
 
 /// A text that is not blank and holds no NUL.
 const NOT_BLANK: &str = "^[^\\x00]*[^\\s\\x00][^\\x00]*$";
+/// What names a task.
+pub const TASK_ID: &str = "^(t_[a-z0-9]{1,12}|[0-9]{1,9})$";
 /// A text without NUL.
 const NO_NUL: &str = "^[^\\x00]*$";
 
@@ -23,6 +25,8 @@ pub fn of_query(field: &Field) -> Value {
     let mut schema = match field.kind {
         Kind::Texts if field.name == "status" => json!({ "type": "array", "items": reference("TaskStatus") }),
         Kind::Texts => json!({ "type": "array", "items": { "type": "string", "pattern": NO_NUL } }),
+        Kind::Text if field.name == "task_id" => json!({ "type": "string", "pattern": TASK_ID }),
+        Kind::Text if field.name == "cwd" => json!({ "type": "string", "pattern": "^/[^\\x00]*$" }),
         Kind::Text if field.name == "cursor" => {
             json!({ "type": "string", "pattern": "^[0-9]{1,9}(\\.[0-9]{1,9})?$" })
         }
@@ -42,7 +46,7 @@ pub fn of_body(shape: &Shape) -> Value {
     for name in needs.iter().chain(takes) {
         if let Some(field) = shape.field(name) {
             let mut schema = of_field(field);
-            if !needs.contains(name) {
+            if !needs.contains(name) && schema.get("type").is_some() {
                 schema = or_null(schema);
             }
             properties.insert((*name).to_owned(), schema);
@@ -69,6 +73,9 @@ fn or_null(mut schema: Value) -> Value {
 
 /// The schema of a field, with the limits that the rules set beyond its kind.
 fn of_field(field: &Field) -> Value {
+    if field.kind == Kind::Tables {
+        return json!({ "description": field.about });
+    }
     let mut schema = field.schema();
     let more = match field.name {
         "title" => json!({ "minLength": 1, "maxLength": TITLE_LIMIT, "pattern": NOT_BLANK }),
@@ -79,7 +86,13 @@ fn of_field(field: &Field) -> Value {
         "answer" => json!({ "minLength": 1, "maxLength": ANSWER_LIMIT, "pattern": NOT_BLANK }),
         "assignee" | "source" => json!({ "maxLength": LABEL_LIMIT, "pattern": NO_NUL }),
         "agent" => json!({ "maxLength": LABEL_LIMIT, "pattern": NOT_BLANK }),
-        "board_id" | "name" => json!({ "maxLength": LABEL_LIMIT, "pattern": "^[A-Za-z0-9._-]+$" }),
+        "board_id" | "name" => json!({ "maxLength": LABEL_LIMIT, "pattern": NOT_BLANK }),
+        "parent_task_id" | "on" => json!({ "pattern": TASK_ID, "minimum": 0 }),
+        "depends_on" => json!({
+            "pattern": TASK_ID,
+            "minimum": 0,
+            "items": { "type": ["string", "integer"], "pattern": TASK_ID, "minimum": 0 },
+        }),
         "labels" => json!({
             "maxItems": LABELS_LIMIT,
             "maxLength": LABEL_LIMIT,
@@ -108,6 +121,12 @@ pub fn components() -> Value {
         "Run": table(RUN),
         "Question": table(QUESTION),
         "OpenQuestion": { "allOf": [reference("Question"), table("seq:whole title:text board_id:text")] },
+        "Approval": table(APPROVAL),
+        "OpenApproval": { "allOf": [reference("Approval"), table("seq:whole title:text board_id:text")] },
+        "Decided": { "anyOf": [reference("Task"), reference("Approval")] },
+        "Wait": { "anyOf": [reference("Question"), reference("Approval"), reference("OtherWait")] },
+        "OtherWait": { "type": "object", "required": ["wait_id", "kind", "task_id", "state"] },
+        "Woken": table("key:text data:any at:text at_ms:whole first:flag woken:whole"),
         "Event": table(EVENT),
         "Why": table("id:text seq:whole status:[TaskStatus] reasons:list[Reason]"),
         "Reason": table("code:text text:text fix:text"),
@@ -140,18 +159,23 @@ const TASK: &str = "seq:whole id:text workflow_id:text step_id:text parent_task_
     deadline_ms:whole? time_left_ms:whole? not_before_ms:whole? open_predecessors:whole held:flag run_next:flag
     since_ms:whole created_at_ms:whole created_at:text updated_at_ms:whole updated_at:text queued_at_ms:whole?
     queued_at:text? started_at_ms:whole? started_at:text? finished_at_ms:whole? finished_at:text?
-    archived_at_ms:whole? archived_at:text? owner:text lease_until_ms:whole?";
+    archived_at_ms:whole? archived_at:text? written_by:text owner:text lease_until_ms:whole?";
 
-const VIEW: &str =
-    "runs:list[Run] waits:list[Question] dependencies:list[Neighbour] dependents:list[Neighbour]";
+const VIEW: &str = "runs:list[Run] waits:list[Wait] dependencies:list[Neighbour] dependents:list[Neighbour]";
 
 const RUN: &str = "id:text task_id:text number:whole epoch:whole attempt:whole owner:text holder:text?
     session_id:text lease_until_ms:whole? started_at_ms:whole started_at:text ended_at_ms:whole? ended_at:text?
     deadline_ms:whole? process:table? closing_as:text? closing_text:text closing_self:flag outcome:text?
     exit_code:whole? exit_signal:whole? note:text parked:flag";
 
-const QUESTION: &str = "task_id:text question_id:text question:text run_id:text? purpose:text options:texts
-    asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text?";
+const QUESTION: &str =
+    "task_id:text question_id:text kind:text question:text run_id:text? purpose:text options:texts
+    asked_by:text state:text answer:text asked_at_ms:whole asked_at:text closed_at_ms:whole? closed_at:text? expires_at_ms:whole? expires_at:text?";
+
+const APPROVAL: &str =
+    "approval_id:text kind:text task_id:text run_id:text? tool:text risk:text call:any hash:text
+    asked_by:text state:text scope:text decided_by:text reason:text asked_at_ms:whole asked_at:text
+    decided_at_ms:whole? decided_at:text?";
 
 const EVENT: &str = "seq:whole at_ms:whole at:text kind:text actor:text task_id:text? task_seq:whole?
     workflow_id:text? run_id:text? data:table patch:table";
@@ -185,6 +209,7 @@ fn of_kind(kind: &str) -> Value {
         "whole" => json!({ "type": "integer" }),
         "flag" => json!({ "type": "boolean" }),
         "table" => json!({ "type": "object" }),
+        "any" => json!({}),
         "texts" => json!({ "type": "array", "items": { "type": "string" } }),
         kind => match kind.strip_prefix("list") {
             Some(kind) => json!({ "type": "array", "items": named(kind) }),
@@ -196,7 +221,7 @@ fn of_kind(kind: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{Question, Task};
+    use crate::domain::{Approval, Question, Task};
     use crate::tools::wire;
     use std::collections::BTreeSet;
 
@@ -208,6 +233,7 @@ mod tests {
     fn the_schemas_name_what_is_answered() {
         let task = wire::with_run(&Task::default(), None);
         assert_eq!(names(&table(TASK)["properties"]), names(&task));
+        assert_eq!(names(&table(APPROVAL)["properties"]), names(&wire::approval(&Approval::default())));
         assert_eq!(names(&table(QUESTION)["properties"]), names(&wire::question(&Question::default())));
     }
 }

@@ -196,10 +196,17 @@ pub const CLARIFICATION: Shape = shape(
 pub const APPROVAL: Shape = shape(
     "POST /tasks/{id}/approval",
     &[
-        field("decision", Kind::Word(&["approve", "reject"]), "what is decided about its work"),
-        field("feedback", Kind::Text, "for the next run, where the work is rejected"),
+        field(
+            "decision",
+            Kind::Word(&["approve", "reject", "allow", "deny"]),
+            "approve or reject reviewed work; allow or deny the call that waits",
+        ),
+        field("feedback", Kind::Text, "with reject: for the next run"),
+        field("approval_id", Kind::Text, "with allow and deny: the call that was seen"),
+        field("for_task", Kind::Flag, "with allow: as often as the task makes this call, and not only once"),
+        field("reason", Kind::Text, "with deny: why; the agent is told"),
     ],
-    &[only(&["decision"], &["feedback"])],
+    &[only(&["decision"], &["feedback", "approval_id", "for_task", "reason"])],
 );
 
 /// `POST /tasks/{id}/dependencies`
@@ -215,7 +222,7 @@ pub const EVENTS: Shape = shape(
     &[
         field("since", Kind::Whole(0, 9_000_000_000_000_000), "only what came after this number"),
         LIMIT,
-        CURSOR,
+        field("cursor", Kind::Whole(0, 9_000_000_000_000_000), "`next_cursor` of the page before"),
     ],
     &[only(&[], &["since", "limit", "cursor"])],
 );
@@ -287,3 +294,10 @@ pub const OF_BOARD: Shape = shape(
 /// `POST /boards`
 pub const BOARD: Shape =
     shape("POST /boards", &[field("name", Kind::Text, "its name")], &[only(&["name"], &[])]);
+
+/// `POST /wake/{key}`
+pub const WAKE: Shape = shape(
+    "POST /wake/{key}",
+    &[field("data", Kind::Tables, "what comes with it, any JSON")],
+    &[only(&[], &["data"])],
+);

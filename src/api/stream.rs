@@ -21,7 +21,7 @@ use super::problem::Problem;
 use super::shapes;
 use super::table::{Answer, Body, Does, Endpoint, Method};
 use crate::domain::id::IdKind;
-use crate::domain::{Event, IdRef, TaskId};
+use crate::domain::{Event, EventKind, IdRef, TaskId};
 use crate::engine::Engine;
 use crate::tools::wire;
 
@@ -87,6 +87,7 @@ async fn listen(
             Ok((last, events)) => {
                 let mut before = seen.unwrap_or(last);
                 let more = events.len() == PAGE;
+                let asked = asked_in(&events);
                 for event in events {
                     metrics.heard(&event);
                     let frame = Frame { seq: event.seq, before, bytes: frame(&event), task: event.task_id };
@@ -95,6 +96,9 @@ async fn listen(
                     let _ = send.send(Arc::new(frame));
                 }
                 seen = Some(before);
+                if send.receiver_count() > 0 && !asked.is_empty() {
+                    note_delivered(&engine, asked).await;
+                }
                 if more {
                     continue;
                 }
@@ -107,6 +111,26 @@ async fn listen(
             // Whoever could tell is gone; that is as good as being told.
             _ = stopping.wait_for(|stop| *stop) => return,
         }
+    }
+}
+
+/// The questions and approvals that these events tell of.
+fn asked_in(events: &[Event]) -> Vec<String> {
+    let asked = events.iter().filter_map(|event| match event.kind {
+        EventKind::Asked => event.data.get("question"),
+        EventKind::ApprovalAsked => event.data.get("approval"),
+        _ => None,
+    });
+    asked.filter_map(|id| id.as_str()).map(str::to_owned).collect()
+}
+
+/// Notes that what needs a person was told to somebody, so that what nobody has seen can be found.
+async fn note_delivered(engine: &Engine, asked: Vec<String>) {
+    let engine = engine.clone();
+    let noted =
+        blocking(move || asked.iter().try_for_each(|id| engine.delivered(id, "http")).map_err(Problem::from));
+    if let Err(problem) = noted.await {
+        tracing::warn!(detail = problem.detail, "it was not noted who has seen a question");
     }
 }
 

@@ -7,8 +7,8 @@ use super::problem::Problem;
 use super::shapes;
 use super::table::{Answer, Body, Does, Endpoint, Method};
 use crate::domain::id::IdKind;
-use crate::domain::{IdRef, QuestionId, Refusal, TaskStatus};
-use crate::engine::{AnswerText, Command, QuestionRef, TaskFilter};
+use crate::domain::{ApprovalId, IdRef, QuestionId, Refusal, TaskStatus};
+use crate::engine::{AnswerText, ApprovalRef, Command, QuestionRef, TaskFilter};
 use crate::process::log::{read, read_tail};
 use crate::tools::task;
 use crate::tools::{Shape, wire};
@@ -163,13 +163,16 @@ pub const ENDPOINTS: &[Endpoint] = &[
             clarify,
         )
     },
-    change(
-        "/tasks/{id}/approval",
-        "decideTask",
-        "Takes reviewed work, or sends it back with feedback; admin only",
-        &shapes::APPROVAL,
-        decide,
-    ),
+    Endpoint {
+        answer: Answer::One("Decided"),
+        ..change(
+            "/tasks/{id}/approval",
+            "decideTask",
+            "Takes reviewed work or sends it back; allows or denies a call that waits; admin only",
+            &shapes::APPROVAL,
+            decide,
+        )
+    },
     change(
         "/tasks/{id}/dependencies",
         "addDependency",
@@ -221,11 +224,11 @@ pub const ENDPOINTS: &[Endpoint] = &[
         why,
     ),
     Endpoint {
-        refusals: &[501],
+        refusals: &[409],
         ..look(
             "/tasks/{id}/diff",
             "diffTask",
-            "What the worktree of a task changed; worktrees are not built yet",
+            "What the worktree of a task changed; refused where it has none",
             &shapes::NOTHING,
             Answer::Bytes,
             diff,
@@ -323,15 +326,50 @@ fn clarify(call: &Call) -> Result<Command, Problem> {
 }
 
 fn decide(call: &Call) -> Result<Command, Problem> {
-    let task = call.task()?;
-    let feedback = call.body.text("feedback");
-    match call.body.text_or_empty("decision").to_ascii_lowercase().as_str() {
-        "approve" if feedback.is_some() => {
-            Err(Refusal::invalid("feedback", "feedback goes with `reject`; what is approved has no next run")
-                .into())
+    let body = &call.body;
+    let decision = body.text_or_empty("decision").to_ascii_lowercase();
+    let goes_with: &[&str] = match decision.as_str() {
+        "approve" => &[],
+        "reject" => &["feedback"],
+        "allow" => &["approval_id", "for_task"],
+        _ => &["approval_id", "reason"],
+    };
+    for field in ["feedback", "approval_id", "for_task", "reason"] {
+        if body.has(field) && !goes_with.contains(&field) {
+            return Err(Refusal::invalid(
+                field,
+                format!("`{field}` does not go with `{decision}`; leave it out"),
+            )
+            .into());
         }
-        "approve" => Ok(Command::Approve { task }),
-        _ => Ok(Command::Reject { task, feedback }),
+    }
+    let task = call.task()?;
+    Ok(match decision.as_str() {
+        "approve" => Command::Approve { task },
+        "reject" => Command::Reject { task, feedback: body.text("feedback") },
+        "allow" => Command::Allow {
+            approval: waiting(call, task)?,
+            for_task: body.flag("for_task").unwrap_or(false),
+        },
+        _ => Command::Deny { approval: waiting(call, task)?, reason: body.text_or_empty("reason") },
+    })
+}
+
+/// The call that waits: the named one, which has to be of this task, or the one that is open.
+fn waiting(call: &Call, task: IdRef) -> Result<ApprovalRef, Problem> {
+    let Some(id) = call.body.text("approval_id") else { return Ok(ApprovalRef::OfTask(task)) };
+    let id = match IdRef::parse(&id, IdKind::Approval)? {
+        IdRef::Full(id) => ApprovalId(id),
+        _ => return Err(Refusal::not_found(IdKind::Approval.word(), &id).into()),
+    };
+    let task = call.engine().task(&task)?;
+    match call.engine().approval(&id)?.task_id == task.id {
+        true => Ok(ApprovalRef::Id(id)),
+        false => {
+            let message =
+                format!("approval {id} is not of task #{}; GET /approvals lists what waits", task.seq);
+            Err(Refusal { message, ..Refusal::not_found(IdKind::Approval.word(), id.as_str()) }.into())
+        }
     }
 }
 
@@ -369,12 +407,7 @@ fn read_log(call: &Call) -> Result<Reply, Problem> {
 
 fn events(call: &Call) -> Result<Reply, Problem> {
     let task = call.engine().task(&call.task()?)?;
-    let since = match (call.query.whole("since"), call.query.text("cursor")) {
-        (_, Some(cursor)) => cursor.parse().map_err(|_| {
-            Refusal::invalid("cursor", "that is no cursor of a list; leave it out to begin anew")
-        })?,
-        (since, None) => since.unwrap_or(0),
-    };
+    let since = call.query.whole("cursor").or(call.query.whole("since")).unwrap_or(0);
     let limit = limit(call);
     let page = call.engine().events(since, Some(&task.id), limit)?;
     let next = (page.len() == limit).then(|| page.last().map(|event| event.seq.to_string())).flatten();
@@ -394,10 +427,7 @@ fn why(call: &Call) -> Result<Reply, Problem> {
 }
 
 fn diff(call: &Call) -> Result<Reply, Problem> {
-    call.engine().task(&call.task()?)?;
-    Err(Problem::new(
-        axum::http::StatusCode::NOT_IMPLEMENTED,
-        "not_built",
-        "worktrees are not built yet, so there is nothing to compare",
-    ))
+    let task = call.engine().task(&call.task()?)?;
+    let message = format!("task #{} has no worktree of its own, so there is nothing to compare", task.seq);
+    Err(Refusal::state("no_worktree", message).into())
 }

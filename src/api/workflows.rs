@@ -5,9 +5,9 @@ use super::problem::Problem;
 use super::shapes;
 use super::table::{Answer, Body, Does, Endpoint, Method};
 use super::tasks::limit;
-use crate::domain::{WorkflowStatus, definition};
+use crate::domain::{Refusal, WorkflowStatus, definition};
 use crate::engine::Command;
-use crate::tools::{Registry, Shape, wire, workflow_file};
+use crate::tools::{Shape, wire, workflow_file};
 
 /// A row for what steers one workflow.
 const fn steer(
@@ -134,11 +134,18 @@ fn create(call: &Call) -> Result<Command, Problem> {
     let (bytes, is_json) = call.definition.clone().unwrap_or_default();
     // The name decides how it is read; faults name places, not files.
     let file = if is_json { "body.json" } else { "body.yaml" };
-    let registry = Registry::new(None);
+    if is_json {
+        // The reader takes YAML too, and this says that it is none.
+        super::call::json_of::<serde::de::IgnoredAny>(&bytes)?;
+    }
+    let registry = call.api.registry();
     let definition = workflow_file::read(file, &bytes)
         .and_then(|tree| registry.with_vocabulary(|vocabulary| definition::read(&tree, vocabulary)))
         .map_err(|faults| definition::refusal(&faults))?;
     let cwd = call.query.text("cwd").unwrap_or_else(|| call.api.cwd().to_string_lossy().into_owned());
+    if !cwd.starts_with('/') || cwd.contains('\0') {
+        return Err(Refusal::invalid("cwd", "the folder is not absolute; write it from / on").into());
+    }
     Ok(Command::CreateWorkflow {
         definition: Box::new(definition),
         board: call.query.text("board_id"),

@@ -1,5 +1,5 @@
 //! `andon demo`: a scratch board whose workflow really runs. Without a screen it plays the person too: answers
-//! the question, approves the review, and tells what happens as it happens.
+//! the question, allows what an agent wants to run, approves the review, and tells what happens as it happens.
 
 use anstyle::Style;
 use clap::Args;
@@ -13,8 +13,10 @@ use super::signals::{self, Signals};
 use super::watch::{self, Change, Watch};
 use super::{definition_file, dispatch, record, settle, workflow};
 use crate::domain::text::one_line;
-use crate::domain::{Actor, EventKind, IdRef, TaskId, TaskStatus, Workflow, WorkflowStatus};
-use crate::engine::{AnswerText, Command, Engine, Outcome, QuestionRef};
+use crate::domain::{
+    Actor, EventKind, Executor, IdRef, Program, TaskId, TaskStatus, Work, Workflow, WorkflowStatus,
+};
+use crate::engine::{AnswerText, ApprovalRef, Command, Engine, NewTask, Outcome, QuestionRef};
 
 const DEFINITION: &[u8] = include_bytes!("../../assets/demo.yaml");
 /// The name of its board, which says on every screen where one is.
@@ -57,9 +59,13 @@ fn play(context: &mut Context, scratch: &Scratch, silent: bool) -> Result<Exit, 
         context.out.line(GOODBYE)?;
         return Ok(exit);
     }
+    let Outcome::Task(announcement) = engine.execute(agents_card(), &agent())? else {
+        return Err(CliError::Failed("the demo's second card could not be made".to_owned()));
+    };
     let signals = signals::watch().map_err(|e| CliError::Failed(format!("can't watch for ctrl-c: {e}")))?;
     let dispatcher = dispatch::start(context, &engine, None)?;
-    let mut story = Story { engine: engine.clone(), actor, facts: Facts::default() };
+    let card = IdRef::Seq(announcement.seq);
+    let mut story = Story { engine: engine.clone(), actor, card, facts: Facts::default() };
     let told = story.tell(context, &made, since, &signals);
     dispatcher.stop_and_wait(&signals);
     let status = told?;
@@ -75,10 +81,29 @@ fn play(context: &mut Context, scratch: &Scratch, silent: bool) -> Result<Exit, 
     Ok(settle::exit_of_workflow(status))
 }
 
+/// Somebody's agent, which plans work onto the board.
+fn agent() -> Actor {
+    Actor::Guest { name: "scout".to_owned() }
+}
+
+/// What an agent put onto the board runs only when a person allows it.
+fn agents_card() -> Command {
+    let command = Program::Shell("echo release notes written".to_owned());
+    Command::Create(Box::new(NewTask {
+        title: "Write the release notes".to_owned(),
+        board: Some(BOARD.to_owned()),
+        executor: Some(Executor::new(Work::Command { command })),
+        start: true,
+        ..NewTask::default()
+    }))
+}
+
 /// The demo without a screen.
 struct Story {
     engine: Engine,
     actor: Actor,
+    /// The card that an agent made.
+    card: IdRef,
     facts: Facts,
 }
 
@@ -110,8 +135,9 @@ impl Story {
                 }
                 self.play_the_person(context, &change)?;
             }
+            self.decide(context)?;
             context.out.flush()?;
-            if watch.is_over() {
+            if watch.is_over() && self.engine.task(&self.card)?.status.is_settled() {
                 return Ok(watch.status());
             }
             if signals.count() > 0 {
@@ -121,6 +147,22 @@ impl Story {
             }
             watch.wait(TICK)?;
         }
+    }
+
+    fn decide(&mut self, context: &mut Context) -> Result<(), CliError> {
+        for waiting in self.engine.approvals(None)? {
+            let asked = &waiting.approval;
+            let (who, call) = (one_line(&asked.asked_by), asked.label());
+            say(
+                context,
+                &format!("  the agent {who} wants to run `{call}` for `{}`", one_line(&waiting.title)),
+            )?;
+            let approval = ApprovalRef::Id(asked.id.clone());
+            self.engine.execute(Command::Allow { approval, for_task: false }, &self.actor)?;
+            say(context, "  you allow it, once")?;
+            self.facts.allowed += 1;
+        }
+        Ok(())
     }
 
     fn play_the_person(&mut self, context: &mut Context, change: &Change) -> Result<(), CliError> {
@@ -175,6 +217,7 @@ struct Facts {
     retried: Vec<String>,
     answers: Vec<String>,
     approvals: usize,
+    allowed: usize,
 }
 
 impl Facts {
@@ -207,6 +250,9 @@ impl Facts {
         }
         if self.approvals > 0 {
             parts.push("a review was approved".to_owned());
+        }
+        if self.allowed > 0 {
+            parts.push("an agent's command was allowed".to_owned());
         }
         format!("{}.", parts.join(", "))
     }

@@ -20,6 +20,7 @@ pub fn serve(context: &Context, engine: &Engine, always: bool) -> Result<Option<
         hosts: http.hosts.clone(),
         actor: context.actor().clone(),
         cwd: super::work::folder(None)?.into(),
+        registry: super::registry::of(context)?,
     };
     let registry = super::registry::of(context)?;
     let server = api::start(engine, options, |api| mcp::http::route(api, registry, Limits::default()))?;

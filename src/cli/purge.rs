@@ -36,7 +36,7 @@ pub struct PurgeArgs {
 }
 
 /// Removes closed cards, failed ones that were put away, and closed workflows with all their steps, with their runs,
-/// events, questions and logs. With `--board` those of one board. What something open needs stays.
+/// events, questions, approvals and logs. With `--board` those of one board. What something open needs stays.
 pub fn run(context: &mut Context, args: &PurgeArgs) -> Result<Exit, CliError> {
     if !args.dry_run && !context.actor().is_operator() {
         let said =
@@ -240,7 +240,8 @@ impl Export {
 
 fn of_task(remains: &TaskRemains) -> Value {
     json!({
-        "task": remains.task, "runs": remains.runs, "questions": remains.questions, "events": remains.events,
+        "task": remains.task, "runs": remains.runs, "questions": remains.questions,
+        "approvals": remains.approvals, "waits": remains.waits, "events": remains.events,
         "needs": remains.needs, "needed_by": remains.needed_by, "session": remains.session,
         "artifacts": remains.artifacts,
     })

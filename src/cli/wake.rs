@@ -1,10 +1,11 @@
 //! `andon wake`: tells of an event from outside, which wakes whoever waits for it now or later.
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::context::Context;
 use super::error::{CliError, Exit};
+use super::record;
 use crate::domain::Refusal;
 use crate::domain::text::one_line;
 use crate::domain::time::rfc3339;
@@ -37,11 +38,7 @@ pub fn run(context: &mut Context, args: WakeArgs) -> Result<Exit, CliError> {
         return Err(CliError::Failed(format!("the event was not kept: {outcome:?}")));
     };
     if context.out.is_json() {
-        let record = json!({
-            "key": wake.key, "data": wake.data, "at": rfc3339(wake.at_ms), "at_ms": wake.at_ms,
-            "first": first, "woken": woken,
-        });
-        context.out.value(&record)?;
+        context.out.value(&record::woken(&wake, first, woken))?;
         return Ok(Exit::Done);
     }
     let key = one_line(&wake.key);

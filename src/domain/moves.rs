@@ -172,6 +172,15 @@ fn one(card: &MoveFacts, to: TaskStatus) -> Option<Move> {
             Needs::Confirmation,
             "Its question is open. Drop it?",
         ),
+        (Blocked, Queued) if card.approval.is_some() => {
+            make(Verb::Unblock, "queue it anew; it asks again", Needs::Nothing, "")
+        }
+        (Blocked, Queued) if card.waiting.is_some() => make(
+            Verb::Unblock,
+            "unblock, wait no longer",
+            Needs::Confirmation,
+            "It waits for something. Let it go on without?",
+        ),
         (Blocked, Queued) => make(Verb::Unblock, "unblock", Needs::Nothing, ""),
         (Suspended, Queued) => make(Verb::Resume, "resume", Needs::Nothing, ""),
         (Review, Success) => make(Verb::Approve, "approve", Needs::Nothing, ""),

@@ -124,20 +124,17 @@ fn check(tx: &Tx<'_>, subject: &Subject, seen: i64) -> Result<(), Failure> {
     Err(Refusal::state("stale_version", message).with_detail(json!({ "version": version })).into())
 }
 
-/// The id of what an outcome is about, from which the answer can be made again.
+/// What an outcome is about, by its id, or by kind and name: from that the answer can be made again.
 fn about(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Task(task) | Outcome::Accepted { task, .. } => task.id.to_string(),
         Outcome::Question(question) => question.id.to_string(),
-        Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Workflow(workflow) | Outcome::Advanced { workflow, .. } => workflow.id.to_string(),
-        Outcome::Board(name) => name.clone(),
         Outcome::Wait(wait) => wait.id.to_string(),
         Outcome::Timer(timer) => timer.id.to_string(),
-        Outcome::Tasks(_)
-        | Outcome::Purged(_)
-        | Outcome::Permitted
-        | Outcome::Noted
-        | Outcome::Woken { .. } => String::new(),
+        Outcome::Woken { wake, .. } => format!("wake {}", wake.key),
+        Outcome::Board(name) => format!("board {name}"),
+        Outcome::Approval(approval) => approval.id.to_string(),
+        Outcome::Tasks(_) | Outcome::Purged(_) | Outcome::Permitted | Outcome::Noted => String::new(),
     }
 }

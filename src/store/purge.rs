@@ -9,7 +9,7 @@ use super::rows;
 use super::writer::{Tx, View};
 use crate::domain::time::Millis;
 use crate::domain::{
-    Approval, Event, Question, Refusal, Run, Task, Workflow, WorkflowDefinition, WorkflowId,
+    Approval, Event, Question, Refusal, Run, Task, Wait, Workflow, WorkflowDefinition, WorkflowId,
 };
 
 /// One thing that goes as a whole.
@@ -42,6 +42,8 @@ pub struct TaskRemains {
     pub questions: Vec<Question>,
     /// What was asked to be allowed.
     pub approvals: Vec<Approval>,
+    /// What else it waited for.
+    pub waits: Vec<Wait>,
     /// Its events.
     pub events: Vec<Event>,
     /// The numbers of what it needed.
@@ -246,6 +248,7 @@ impl View<'_> {
             runs: self.runs_of(task.seq)?,
             questions: self.questions_of(task.seq)?,
             approvals: self.approvals_of(task.seq)?,
+            waits: self.waits_of(task.seq)?,
             events: self.events(0, Some(&task.id), usize::MAX)?,
             needs: self.needs(task.seq)?,
             needed_by: self.needed_by(task.seq)?,

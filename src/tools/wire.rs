@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 pub use super::record::{of_workflow as workflow_row, of_workflow_view as workflow, with_run};
 use crate::domain::board::Predecessor;
 use crate::domain::time::rfc3339;
-use crate::domain::{Approval, Event, Question, Run, Task, Wait};
+use crate::domain::{Approval, Event, Question, Run, Task, Wait, Wake};
 use crate::engine::{Engine, EngineError, OpenApproval, OpenQuestion, TaskView};
 
 /// A TaskRecord: the task, with who holds its run and until when.
@@ -103,6 +103,14 @@ pub fn wait(wait: &Wait) -> Value {
         }
     }
     Value::Object(record)
+}
+
+/// An event from outside: the one that counts, whether it was the first of its key, and how many it woke.
+pub fn woken(wake: &Wake, first: bool, woken: usize) -> Value {
+    json!({
+        "key": wake.key, "data": wake.data, "at": rfc3339(wake.at_ms), "at_ms": wake.at_ms,
+        "first": first, "woken": woken,
+    })
 }
 
 /// An event.

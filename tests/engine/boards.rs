@@ -132,3 +132,39 @@ fn a_change_by_another_process_is_heard() {
     });
     assert!(heard);
 }
+
+#[test]
+fn a_list_over_all_boards_is_in_one_order_and_its_pages_join() {
+    let house = House::new();
+    for n in 0..60i64 {
+        let card = NewTask {
+            title: format!("card {n}"),
+            board: Some(format!("board {}", n % 7)),
+            priority: Some((n * 5) % 9),
+            labels: if n % 3 == 0 { vec!["third".into()] } else { Vec::new() },
+            ..NewTask::default()
+        };
+        house.task(Command::Create(Box::new(card)));
+    }
+    for labels in [Vec::new(), vec!["third".to_owned()]] {
+        let whole = TaskFilter { labels: labels.clone(), ..TaskFilter::default() };
+        let whole: Vec<_> =
+            house.engine.list(&whole).unwrap().items.iter().map(|task| (task.priority, task.seq)).collect();
+        assert_eq!(whole.len(), if labels.is_empty() { 60 } else { 20 });
+        assert!(whole.is_sorted());
+        for limit in [1, 7, 19, 60, 100] {
+            let mut filter = TaskFilter { labels: labels.clone(), limit, ..TaskFilter::default() };
+            let mut joined = Vec::new();
+            loop {
+                let page = house.engine.list(&filter).unwrap();
+                assert!(page.items.len() <= limit);
+                joined.extend(page.items.iter().map(|task| (task.priority, task.seq)));
+                filter.cursor = page.next_cursor;
+                if filter.cursor.is_none() {
+                    break;
+                }
+            }
+            assert_eq!(joined, whole, "pages of {limit}");
+        }
+    }
+}
