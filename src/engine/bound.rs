@@ -129,8 +129,8 @@ fn about(outcome: &Outcome) -> String {
     match outcome {
         Outcome::Task(task) | Outcome::Accepted { task, .. } => task.id.to_string(),
         Outcome::Question(question) => question.id.to_string(),
-        Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Workflow(workflow) | Outcome::Advanced { workflow, .. } => workflow.id.to_string(),
+        Outcome::Approval(approval) => approval.id.to_string(),
         Outcome::Wait(wait) => wait.id.to_string(),
         Outcome::Timer(timer) => timer.id.to_string(),
         Outcome::Woken { wake, .. } => format!("wake {}", wake.key),

@@ -261,6 +261,22 @@ mod tests {
     }
 
     #[test]
+    fn a_program_whose_caller_has_left_ends_with_everything_that_it_started() {
+        let folder = tempfile::tempdir().unwrap();
+        let (waiting, hold) = Waiting::of_call(Duration::from_secs(3_600));
+        hold.leave();
+        let call_ = json!({ "command": "setsid sleep 600 & echo $!; exec sleep 600" });
+        let params = Params::read(&EXEC, call_.as_object().unwrap()).unwrap();
+        let error = call(folder.path(), &waiting, &params).unwrap_err();
+        assert_eq!(error.detail["signal"], json!(15), "{error:?}");
+        let pid = error.detail["stdout"].as_str().unwrap().trim().parse().unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        while rustix::process::test_kill_process(pid).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
     fn folder_and_environment_are_the_calls_own() {
         let call = json!({ "command": "mkdir -p a && cd a && pwd && echo $X $HOME", "env": { "X": "$Y", "HOME": null } });
         let result = run(call).unwrap();

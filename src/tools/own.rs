@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::context::ToolContext;
 use super::error::{ErrorClass, ToolError};
 use super::shape::Risk;
+use super::waiting::Waiting;
 use crate::domain::template;
 use crate::domain::text::{one_line, shortened};
 use crate::process::inside::{AGENT_VARIABLE, RUN_VARIABLE, TASK_VARIABLE};
@@ -22,6 +23,8 @@ use crate::process::{Environment, Finished, Launch, Stopper};
 pub const RESULT_LIMIT: usize = 1024 * 1024;
 /// How long a program that ran out of time has to end by itself.
 const GRACE: Duration = Duration::from_secs(2);
+/// How long it has for that when nobody reads its result any more.
+const GRACE_WITHOUT_CALLER: Duration = Duration::from_secs(1);
 /// The variable that tells a program which tool it is.
 pub const TOOL_VARIABLE: &str = "ANDON_TOOL";
 
@@ -133,7 +136,7 @@ impl OwnTool {
         let launch = self.launch(ctx, params);
         // On a thread of its own, since the caller may be inside a runtime.
         let begun = Instant::now();
-        let ended = std::thread::scope(|scope| scope.spawn(|| self.run(launch)).join());
+        let ended = std::thread::scope(|scope| scope.spawn(|| self.run(launch, &ctx.waiting)).join());
         let (finished, stdout) =
             ended.unwrap_or_else(|_| Err(self.failed("broke while it was run; see andon's own log")))?;
         let exit = finished.exit;
@@ -180,7 +183,7 @@ impl OwnTool {
         launch
     }
 
-    fn run(&self, launch: Launch) -> Result<(Finished, Vec<u8>), ToolError> {
+    fn run(&self, launch: Launch, waiting: &Waiting) -> Result<(Finished, Vec<u8>), ToolError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -205,6 +208,10 @@ impl OwnTool {
                     finished = &mut finish => finished,
                     () = tokio::time::sleep(self.timeout) => {
                         stopper.stop(GRACE);
+                        finish.await
+                    }
+                    () = waiting.until_left() => {
+                        stopper.stop(GRACE_WITHOUT_CALLER);
                         finish.await
                     }
                 }

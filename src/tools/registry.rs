@@ -75,30 +75,29 @@ impl Tool<'_> {
         }
     }
 
-    /// What it is for, and the JSON schema of its parameters.
-    pub fn description(&self) -> (String, Value) {
+    /// What it is for and what it can do, as a model reads it.
+    pub fn description(&self) -> String {
         match self {
-            Tool::House(shape) => (shape.description(), shape.schema()),
-            Tool::Own(own) => (own.description.clone(), own.schema.clone()),
+            Tool::House(shape) => shape.description(),
+            Tool::Own(own) => own.description.clone(),
         }
     }
 
-    /// Whether it has an action with one of these names.
-    pub fn has_action(&self, names: &[&str]) -> bool {
+    /// The JSON schema of its parameters.
+    pub fn schema(&self) -> Value {
         match self {
-            Tool::House(shape) => shape.actions.iter().any(|action| names.contains(&action.name)),
-            Tool::Own(_) => false,
+            Tool::House(shape) => shape.schema(),
+            Tool::Own(own) => own.schema.clone(),
         }
     }
 
     /// The tool as a model is told of it.
     fn describe(&self) -> Value {
-        let (description, schema) = self.description();
         json!({
             "name": self.name(),
-            "description": description,
+            "description": self.description(),
             "risk": self.risk().as_str(),
-            "input_schema": schema,
+            "input_schema": self.schema(),
         })
     }
 }

@@ -116,6 +116,11 @@ impl Waiting {
         (over, has_left)
     }
 
+    /// Comes back when the caller has left; never where it can't.
+    pub async fn until_left(&self) {
+        gone(&mut self.left.clone()).await;
+    }
+
     fn has_left(&self) -> bool {
         self.left.as_ref().is_some_and(|left| *left.borrow() || left.has_changed().is_err())
     }

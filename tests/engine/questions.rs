@@ -1,5 +1,5 @@
 use super::fake::{House, Player, id};
-use andon::domain::{Actor, Question, Task, TaskStatus, WaitState};
+use andon::domain::{Actor, Question, Task, TaskStatus, WaitId, WaitState};
 use andon::engine::{AnswerText, Command, Dispatcher, Ending, Outcome, QuestionRef, Report, RunSpec};
 
 struct Asking {
@@ -116,6 +116,58 @@ fn an_answer_before_the_asker_has_ended_is_kept_and_given_to_the_next_run() {
     assert_eq!((next.number, next.answer.unwrap().answer.as_str()), (2, "production"));
     asking.player.succeed(&asking.task, "done");
     asking.house.until(&asking.task, TaskStatus::Success);
+    asking.end();
+}
+
+fn attend(asking: &Asking, question: &Question, waits: bool) -> WaitState {
+    let command = Command::Attend { wait: WaitId(question.id.0.clone()), waits };
+    match asking.house.run_as(command, &asking.agent()).unwrap() {
+        Outcome::Wait(wait) => wait.state,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn one_that_stops_waiting_leaves_the_answer_to_the_next_run() {
+    let asking = running();
+    let question = asking.ask("Which?", true);
+    assert_eq!(attend(&asking, &question, false), WaitState::Open);
+    asking.answer(&question, "production").unwrap();
+    assert_eq!(asking.house.now(&asking.task).status, TaskStatus::Blocked, "its process is not gone yet");
+    asking.player.say(&asking.spec, Report::Ended(Ending::success("parked")));
+    let next = asking.player.running(&asking.task);
+    assert_eq!((next.number, next.answer.unwrap().answer.as_str()), (2, "production"));
+    asking.player.succeed(&asking.task, "done");
+    asking.house.until(&asking.task, TaskStatus::Success);
+    asking.end();
+}
+
+#[test]
+fn one_that_waits_again_is_given_what_was_answered_meanwhile_in_the_same_run() {
+    let asking = running();
+    let question = asking.ask("Which?", true);
+    attend(&asking, &question, false);
+    asking.answer(&question, "production").unwrap();
+    assert_eq!(attend(&asking, &question, true), WaitState::Consumed);
+    let on = asking.house.now(&asking.task);
+    assert_eq!((on.status, on.current_run_id.as_ref()), (TaskStatus::Running, Some(&asking.spec.run)));
+    asking.player.succeed(&asking.task, "done");
+    asking.house.until(&asking.task, TaskStatus::Success);
+    assert_eq!(asking.house.engine.task_view(&id(&asking.task)).unwrap().runs.len(), 1);
+    asking.end();
+}
+
+#[test]
+fn only_the_run_that_asked_says_whether_it_waits() {
+    let asking = running();
+    let question = asking.ask("Which?", true);
+    let stranger = Actor::Agent { run: "r_other".into(), task: asking.task.id.clone(), name: "x".into() };
+    for actor in [stranger, Actor::Guest { name: "mcp:x".into() }] {
+        let command = Command::Attend { wait: WaitId(question.id.0.clone()), waits: false };
+        assert_eq!(asking.house.run_as(command, &actor).unwrap_err().code, "not_allowed");
+    }
+    asking.answer(&question, "staging").unwrap();
+    assert_eq!(asking.house.now(&asking.task).status, TaskStatus::Running);
     asking.end();
 }
 

@@ -19,7 +19,7 @@ use super::caller::Caller;
 use super::watch::Watch;
 use super::{call, resources};
 use crate::engine::Engine;
-use crate::tools::{Registry, Risk, registry};
+use crate::tools::{self, Registry, Risk};
 
 /// What a client is told about the whole.
 const INSTRUCTIONS: &str = "A Kanban board that does the work on it. `task create` puts a card on the board (with \
@@ -178,11 +178,11 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
         let tools = self.registry.tools().filter(|tool| caller.may_write || call::looks(*tool));
-        Ok(ListToolsResult::with_all_items(tools.map(tool).collect()))
+        Ok(ListToolsResult::with_all_items(tools.map(described).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.registry.find(name).ok().map(tool)
+        self.registry.find(name).ok().map(described)
     }
 
     async fn call_tool(
@@ -268,9 +268,8 @@ impl ServerHandler for Server {
 }
 
 /// A tool as clients see it. The hints come from its risk, and are no more than hints.
-fn tool(tool: registry::Tool<'_>) -> Tool {
-    let (description, schema) = tool.description();
-    let schema = match schema {
+fn described(tool: tools::registry::Tool<'_>) -> Tool {
+    let schema = match tool.schema() {
         serde_json::Value::Object(schema) => schema,
         _ => serde_json::Map::new(),
     };
@@ -280,7 +279,7 @@ fn tool(tool: registry::Tool<'_>) -> Tool {
         Risk::Write => hints.destructive(true),
         Risk::Exec => hints.destructive(true).open_world(true),
     };
-    let mut told = Tool::new(tool.name().to_owned(), description, schema);
-    told.annotations = Some(hints);
-    told
+    let mut described = Tool::new(tool.name().to_owned(), tool.description(), schema);
+    described.annotations = Some(hints);
+    described
 }

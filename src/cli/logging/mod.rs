@@ -37,7 +37,13 @@ pub fn to_stderr(format: LogFormat, verbose: u8, color: bool) {
 
 /// What is told: from this level on, or what ANDON_LOG says.
 fn chosen(level: LevelFilter) -> EnvFilter {
-    EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy()
+    let filter =
+        EnvFilter::builder().with_default_directive(level.into()).with_env_var("ANDON_LOG").from_env_lossy();
+    // The library behind MCP tells of every session and message; an operator wants to know of its faults only.
+    match ("rmcp=warn".parse(), level) {
+        (Ok(quiet), LevelFilter::INFO) => filter.add_directive(quiet),
+        _ => filter,
+    }
 }
 
 /// The board's own log beside the database: what would tear the screen goes here. Beyond this size the old one
