@@ -191,9 +191,10 @@ impl OwnTool {
         runtime.block_on(async {
             let not_started =
                 |error| ToolError::new(ErrorClass::Failed, "not_started", format!("{}: {error}", self.name));
-            let child = launch.spawn().map_err(not_started)?;
-            let stopper = child.stopper();
+            // Listed before it is there: whoever stops all of them must not come in between.
+            let stopper = Stopper::new();
             let _listed = Listed::new(&stopper);
+            let child = launch.spawn_stopped_by(stopper.clone()).map_err(not_started)?;
             let mut stdout = Vec::new();
             let finished = {
                 let finish = child.finish(|stream, bytes| {

@@ -1,7 +1,5 @@
 //! Hooks: commands that are run when something happens.
 
-#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
-
 use serde_json::Value;
 use std::time::{Duration, Instant};
 

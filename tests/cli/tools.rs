@@ -1,6 +1,5 @@
 //! Tools of one's own, from the configuration to a workflow's result.
 
-#![expect(clippy::unwrap_used, reason = "what can't go on here fails, and says where")]
 use rustix::process::{Pid, Signal, test_kill_process};
 use std::time::{Duration, Instant};
 

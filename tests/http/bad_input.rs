@@ -155,10 +155,9 @@ fn bytes_that_are_no_request_end_their_own_connection_only() {
         [b"\x16\x03\x01\x02\x00", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", &[0xff; 9_000]];
     for bytes in garbage {
         let mut stream = board.connect();
-        stream.write_all(bytes).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
         let mut answer = Vec::new();
-        // It may be cut off.
+        // It may be cut off at any point of this.
+        let _ = stream.write_all(bytes).and_then(|()| stream.shutdown(std::net::Shutdown::Write));
         let _ = stream.read_to_end(&mut answer);
         assert!(
             answer.is_empty() || answer.starts_with(b"HTTP/1.1 4"),
