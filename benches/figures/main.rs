@@ -5,13 +5,14 @@
 
 mod board;
 mod drain;
+mod http;
 mod scale;
 mod scratch;
 mod verbs;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
-    let figures: [(&str, fn()); 8] = [
+    let figures: [(&str, fn()); 9] = [
         ("drain", drain::figure),
         ("start", verbs::start),
         ("verbs", verbs::figure),
@@ -20,6 +21,7 @@ fn main() {
         ("writers", scale::writers),
         ("memory", scale::resident),
         ("first-frame", board::figure),
+        ("http", http::figure),
     ];
     for (name, figure) in figures {
         if words.is_empty() || words.iter().any(|w| name.contains(w.as_str())) {
