@@ -1,4 +1,5 @@
-//! The stream of events. One task hears of changes, reads each event once and hands it to all who follow; who joins,
+//! The stream of events. One task hears of changes, reads each event once and hands all that came within a moment, as one
+//! piece, to all who follow; who joins,
 //! resumes, or falls behind reads from the log what it missed. So nobody who is slow costs memory, and a thousand who
 //! follow cost no more threads than one.
 
@@ -25,8 +26,10 @@ use crate::domain::{Event, EventKind, IdRef, TaskId};
 use crate::engine::Engine;
 use crate::tools::wire;
 
-/// How many events who follows may be behind before it reads on from the log.
-const BEHIND: usize = 1_024;
+/// How many pieces who follows may be behind before it reads on from the log.
+const BEHIND: usize = 32;
+/// Events of so short a time are read and go out together: who follows must not slow down what it watches.
+const MOMENT: Duration = Duration::from_millis(20);
 /// How many events are read at a time.
 const PAGE: usize = 200;
 /// How many pieces wait for a connection to take them.
@@ -50,18 +53,58 @@ pub const ENDPOINT: Endpoint = Endpoint {
     does: Does::Follow,
 };
 
-/// One event, ready to be sent.
-struct Frame {
-    seq: i64,
-    /// The number of the event before it: who has not seen that one has missed something.
+/// Some events one after the other, ready to be sent.
+struct Piece {
+    /// The number of the event before the first: who has not seen that one has missed something.
     before: i64,
-    task: Option<TaskId>,
+    /// The number of the last one.
+    last: i64,
+    /// All of them.
     bytes: Bytes,
+    /// Where each of them ends in `bytes`, for who wants some of them.
+    parts: Vec<Part>,
+}
+
+struct Part {
+    seq: i64,
+    task: Option<TaskId>,
+    end: usize,
+}
+
+impl Piece {
+    fn of(before: i64, events: Vec<Event>) -> Piece {
+        let mut bytes = Vec::new();
+        let mut parts = Vec::with_capacity(events.len());
+        for event in events {
+            bytes.extend_from_slice(frame(&event).as_bytes());
+            parts.push(Part { seq: event.seq, task: event.task_id, end: bytes.len() });
+        }
+        Piece { before, last: parts.last().map_or(before, |part| part.seq), bytes: bytes.into(), parts }
+    }
+
+    /// What comes after an event; of one task where named.
+    fn after(&self, seen: i64, task: Option<&TaskId>) -> Bytes {
+        if task.is_none() && seen <= self.before {
+            return self.bytes.clone();
+        }
+        let begins = std::iter::once(0).chain(self.parts.iter().map(|part| part.end));
+        let wanted = self
+            .parts
+            .iter()
+            .zip(begins)
+            .filter(|(part, _)| part.seq > seen && (task.is_none() || part.task.as_ref() == task));
+        wanted
+            .fold(Vec::new(), |mut all, (part, begin)| {
+                all.extend_from_slice(&self.bytes[begin..part.end]);
+                all
+            })
+            .into()
+    }
 }
 
 /// Hands every event to all who follow.
 pub struct Hub {
-    send: broadcast::Sender<Arc<Frame>>,
+    send: broadcast::Sender<Arc<Piece>>,
 }
 
 impl Hub {
@@ -76,7 +119,7 @@ impl Hub {
 async fn listen(
     engine: Engine,
     metrics: Metrics,
-    send: broadcast::Sender<Arc<Frame>>,
+    send: broadcast::Sender<Arc<Piece>>,
     mut stopping: watch::Receiver<bool>,
 ) {
     let mut changes = engine.changes();
@@ -85,22 +128,25 @@ async fn listen(
         changes.mark_unchanged();
         match news(&engine, seen).await {
             Ok((last, events)) => {
-                let mut before = seen.unwrap_or(last);
                 let more = events.len() == PAGE;
                 let asked = asked_in(&events);
-                for event in events {
-                    metrics.heard(&event);
-                    let frame = Frame { seq: event.seq, before, bytes: frame(&event), task: event.task_id };
-                    before = frame.seq;
-                    // Where nobody follows, nobody is told.
-                    let _ = send.send(Arc::new(frame));
+                events.iter().for_each(|event| metrics.heard(event));
+                let before = seen.unwrap_or(last);
+                seen = Some(events.last().map_or(before, |event| event.seq));
+                let any = !events.is_empty();
+                let followed = any && send.receiver_count() > 0;
+                if followed {
+                    // Whoever has left meanwhile is not told.
+                    let _ = send.send(Arc::new(Piece::of(before, events)));
                 }
-                seen = Some(before);
-                if send.receiver_count() > 0 && !asked.is_empty() {
+                if followed && !asked.is_empty() {
                     note_delivered(&engine, asked).await;
                 }
                 if more {
                     continue;
+                }
+                if any {
+                    tokio::time::sleep(MOMENT).await;
                 }
             }
             Err(problem) => tracing::warn!(detail = problem.detail, "events can't be read; trying again"),
@@ -147,8 +193,8 @@ async fn news(engine: &Engine, seen: Option<i64>) -> Result<(i64, Vec<Event>), P
 }
 
 /// An event as it goes over the wire (HTML Living Standard, 9.2). JSON has no line breaks of its own.
-fn frame(event: &Event) -> Bytes {
-    format!("id: {}\nevent: {}\ndata: {}\n\n", event.seq, event.kind.as_str(), wire::event(event)).into()
+fn frame(event: &Event) -> String {
+    format!("id: {}\nevent: {}\ndata: {}\n\n", event.seq, event.kind.as_str(), wire::event(event))
 }
 
 /// Answers with a stream.
@@ -208,7 +254,7 @@ struct Follower {
 struct Gone;
 
 impl Follower {
-    async fn run(mut self, heard: broadcast::Receiver<Arc<Frame>>, mut stopping: watch::Receiver<bool>) {
+    async fn run(mut self, heard: broadcast::Receiver<Arc<Piece>>, mut stopping: watch::Receiver<bool>) {
         let gone = self.send.clone();
         tokio::select! {
             Err(Gone) = self.follow(heard) => {}
@@ -218,18 +264,16 @@ impl Follower {
         }
     }
 
-    async fn follow(&mut self, mut heard: broadcast::Receiver<Arc<Frame>>) -> Result<(), Gone> {
+    async fn follow(&mut self, mut heard: broadcast::Receiver<Arc<Piece>>) -> Result<(), Gone> {
         self.tell(Bytes::from_static(b": andon\nretry: 1000\n\n")).await?;
         self.catch_up().await?;
         loop {
             match tokio::time::timeout(HEARTBEAT, heard.recv()).await {
                 Err(_) => self.tell(Bytes::from_static(b": heartbeat\n\n")).await?,
-                Ok(Ok(frame)) if frame.seq <= self.last => {}
-                Ok(Ok(frame)) if frame.before <= self.last => {
-                    if self.task.is_none() || self.task == frame.task {
-                        self.tell(frame.bytes.clone()).await?;
-                    }
-                    self.last = frame.seq;
+                Ok(Ok(piece)) if piece.last <= self.last => {}
+                Ok(Ok(piece)) if piece.before <= self.last => {
+                    self.tell(piece.after(self.last, self.task.as_ref())).await?;
+                    self.last = piece.last;
                 }
                 Ok(Ok(_) | Err(RecvError::Lagged(_))) => self.catch_up().await?,
                 Ok(Err(RecvError::Closed)) => return Err(Gone),
@@ -248,10 +292,9 @@ impl Follower {
             // Who reads again later resumes where this ends.
             let Ok((end, events)) = read.await else { return Err(Gone) };
             let more = events.len() == PAGE;
-            for event in events {
-                self.tell(frame(&event)).await?;
-                self.last = event.seq;
-            }
+            let piece = Piece::of(self.last, events);
+            self.tell(piece.bytes).await?;
+            self.last = piece.last;
             if !more {
                 self.last = self.last.max(end);
                 return Ok(());
@@ -260,6 +303,9 @@ impl Follower {
     }
 
     async fn tell(&self, bytes: Bytes) -> Result<(), Gone> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
         self.send.send(bytes).await.map_err(|_| Gone)
     }
 }

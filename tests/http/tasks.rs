@@ -82,19 +82,17 @@ fn work_runs_and_its_log_runs_events_and_reasons_are_told() {
     assert_eq!((&why["status"], why["reasons"][0]["code"].is_string()), (&json!("failed"), true));
     assert_eq!(board.post("/tasks/1/retry", json!({}))["retry_count"], 1);
     board.house.until("1", "failed");
-    let text = String::from_utf8(
-        board
-            .raw(
-                "GET",
-                "/metrics",
-                &[("host", board.address.as_str()), ("authorization", &format!("Bearer {}", board.read))],
-                b"",
-            )
-            .bytes,
-    )
-    .unwrap();
-    for line in ["andon_runs_started_total 2", "andon_runs_settled_total{outcome=\"failed\"} 2"] {
-        assert!(text.lines().any(|found| found == line), "{line} in {text}");
+    // They are counted as they are heard of, a moment later.
+    let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    let lines = ["andon_runs_started_total 2", "andon_runs_settled_total{outcome=\"failed\"} 2"];
+    loop {
+        let bearer = format!("Bearer {}", board.read);
+        let headers = [("host", board.address.as_str()), ("authorization", bearer.as_str())];
+        let text = String::from_utf8(board.raw("GET", "/metrics", &headers, b"").bytes).unwrap();
+        if lines.iter().all(|line| text.lines().any(|found| found == *line)) {
+            break;
+        }
+        assert!(std::time::Instant::now() < end, "{lines:?} in {text}");
     }
 }
 
