@@ -138,11 +138,20 @@ impl House {
         self.start_with(args, Stdio::piped())
     }
 
+    /// As [`House::start`], with a standard input that stays open and says nothing.
+    pub fn start_listening(&self, args: &[&str]) -> Process {
+        self.spawn(args, Stdio::piped(), Stdio::piped())
+    }
+
     /// As [`House::start`], with this for its stderr.
     pub fn start_with(&self, args: &[&str], stderr: Stdio) -> Process {
+        self.spawn(args, Stdio::null(), stderr)
+    }
+
+    fn spawn(&self, args: &[&str], stdin: Stdio, stderr: Stdio) -> Process {
         let mut command = std::process::Command::new(PROGRAM);
         command.current_dir(self.path()).args(args);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr);
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);
         for (name, value) in self.environment() {
             match value {
                 Some(value) => command.env(name, value),

@@ -1,6 +1,7 @@
 //! Two who want the same thing at once: exactly one wins, and the others are told.
 
 use super::client::{Answer, Board};
+use super::house::Process;
 use serde_json::{Value, json};
 use std::sync::Barrier;
 
@@ -92,4 +93,43 @@ fn of_several_who_start_or_cancel_one_wins() {
         }
         assert_eq!(board.get(&format!("/tasks/{seq}"))["status"], "cancelled");
     }
+}
+
+/// The next line that says this; what follows a card ends with it.
+fn line_with(attached: &mut Process, word: &str) -> String {
+    loop {
+        let line = attached.line();
+        assert!(!line.is_empty(), "it ended before it said {word}");
+        if line.contains(word) {
+            return line;
+        }
+    }
+}
+
+#[test]
+fn a_question_is_at_every_face_and_answered_at_one_of_them_only() {
+    let board = Board::new();
+    let mut events = board.follow("", &[]);
+    let (seq, question) = board.asking();
+    let card = seq.to_string();
+    let mut attached = board.house.start_listening(&["attach", &card, "--json"]);
+    let on_stream = loop {
+        let (_, kind, event) = events.next();
+        if kind == "asked" {
+            break event;
+        }
+    };
+    assert_eq!(on_stream["data"]["question"], question.as_str());
+    line_with(&mut attached, &question);
+    assert_eq!(board.house.json(&["questions"])["items"][0]["question_id"], question.as_str());
+
+    let answer = |text: &str| {
+        let body = json!({ "question_id": question, "answer": text });
+        board.ask("POST", &format!("/tasks/{seq}/clarification"), Some(body))
+    };
+    assert_eq!(answer("first").status, 200);
+    assert_eq!(answer("second").problem(409), "question_answered");
+    board.house.andon(&["answer", &card, "third", "--question", &question]).refused(4, &["answered already"]);
+    line_with(&mut attached, "first");
+    assert_eq!(board.house.json(&["show", &card])["waits"][0]["answer"], "first");
 }
