@@ -138,17 +138,13 @@ impl House {
         self.start_with(args, Stdio::piped())
     }
 
-    /// As [`House::start`], with a standard input that stays open and says nothing.
-    pub fn start_listening(&self, args: &[&str]) -> Process {
-        self.spawn(args, Stdio::piped(), Stdio::piped())
-    }
-
     /// As [`House::start`], with this for its stderr.
     pub fn start_with(&self, args: &[&str], stderr: Stdio) -> Process {
         self.spawn(args, Stdio::null(), stderr)
     }
 
-    fn spawn(&self, args: &[&str], stdin: Stdio, stderr: Stdio) -> Process {
+    /// As [`House::start`], with these for its stdin and stderr.
+    pub fn spawn(&self, args: &[&str], stdin: Stdio, stderr: Stdio) -> Process {
         let mut command = std::process::Command::new(PROGRAM);
         command.current_dir(self.path()).args(args);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr);

@@ -3,6 +3,7 @@
 use super::client::{Answer, Board};
 use super::house::Process;
 use serde_json::{Value, json};
+use std::process::Stdio;
 use std::sync::Barrier;
 
 /// Sends all of these at the same moment.
@@ -112,7 +113,7 @@ fn a_question_is_at_every_face_and_answered_at_one_of_them_only() {
     let mut events = board.follow("", &[]);
     let (seq, question) = board.asking();
     let card = seq.to_string();
-    let mut attached = board.house.start_listening(&["attach", &card, "--json"]);
+    let mut attached = board.house.spawn(&["attach", &card, "--json"], Stdio::piped(), Stdio::piped());
     let on_stream = loop {
         let (_, kind, event) = events.next();
         if kind == "asked" {
