@@ -1,5 +1,5 @@
 //! Who carries out runs: command lines, tool steps and agents, each as processes of this machine, behind the
-//! engine's trait [`crate::engine::Executors`]. Knows domain, the engine's outside and `process`; knows no store
+//! engine's trait [`crate::engine::Executors`]; and the hooks, commands that hear of events. Knows domain, the engine's outside and `process`; knows no store
 //! and writes nothing to the board but reports. Start reading at [`local`], then `plan` (what a spec
 //! means) and `outcome` (what an exit means).
 

@@ -5,6 +5,7 @@
 
 mod boards;
 mod call;
+mod change;
 mod guard;
 mod health;
 mod listener;

@@ -126,6 +126,7 @@ impl Hunt {
                 // Who refuses our signal is still there at the end, and then reported.
                 let _ = member.signal(signal);
                 if !forced {
+                    // As above.
                     let _ = member.signal(Signal::CONT);
                 }
             }
